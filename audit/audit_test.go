@@ -86,34 +86,44 @@ func emptyLedger(t *testing.T) (*ledger, *kernel.Kernel) {
 func newLedger(t *testing.T, n int) *ledger {
 	t.Helper()
 	l, k := emptyLedger(t)
-	session := store.Session{Key: sessionKey, State: k.NewSession(), Secret: bytes.Repeat([]byte{1}, 32)}
+	session := newSession(k)
 	for i := range n {
-		turn, err := k.Assess(session.State, kernel.Evidence{}, kernel.Enforce)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := k.Receipt(turn)
-		r.SessionID, r.Turn, r.Timestamp, r.Prev = "s", i+1, int64(i+1), session.Head
-		r.PromptCommitment = kernel.Commit(session.Secret, question(i))
-		if _, err := r.Seal(); err != nil {
-			t.Fatal(err)
-		}
-		record, err := r.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		session.State, session.Head, session.Turns = turn.Next, r.Link(), i+1
-		entry := store.Receipt{
-			ID: r.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s",
-			TurnID: fmt.Sprintf("turn%d", i), Turn: i + 1, Timestamp: int64(i + 1), JSON: record,
-		}
-		if err := l.Commit(t.Context(), store.Change{Session: session, Receipt: entry}); err != nil {
-			t.Fatal(err)
-		}
-		session.Version++
-		l.ids = append(l.ids, r.ID)
+		session = l.turn(t, k, session, int64(i+1))
 	}
 	return l
+}
+
+func newSession(k *kernel.Kernel) store.Session {
+	return store.Session{Key: sessionKey, State: k.NewSession(), Secret: bytes.Repeat([]byte{1}, 32)}
+}
+
+// turn commits the next turn of a session, and returns the session after it.
+func (l *ledger) turn(t *testing.T, k *kernel.Kernel, session store.Session, timestamp int64) store.Session {
+	t.Helper()
+	turn, err := k.Assess(session.State, kernel.Evidence{}, kernel.Enforce)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, n := k.Receipt(turn), session.Turns+1
+	r.SessionID, r.Turn, r.Timestamp, r.Prev, r.Nonce = "s", n, timestamp, session.Head, fmt.Sprint(len(l.ids))
+	r.PromptCommitment = kernel.Commit(session.Secret, question(n-1))
+	record, err := r.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.State, session.Head, session.Turns = turn.Next, r.Link(), n
+	entry := store.Receipt{
+		ID: r.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s",
+		TurnID: fmt.Sprintf("turn%d", len(l.ids)), Turn: n, Timestamp: timestamp, JSON: record,
+	}
+	if err := l.Commit(t.Context(), store.Change{Session: session, Receipt: entry}); err != nil {
+		t.Fatal(err)
+	}
+	l.ids = append(l.ids, r.ID)
+	if session, err = l.Session(t.Context(), sessionKey); err != nil {
+		t.Fatal(err)
+	}
+	return session
 }
 
 func question(turn int) string { return fmt.Sprintf("question %d", turn) }
@@ -237,6 +247,41 @@ func TestVerifierOfAStore(t *testing.T) {
 	l.changed[l.ids[20]] = bytes.Replace(l.record(t, 20), []byte(`"turn":21`), []byte(`"turn":22`), 1)
 	if _, faults = verify(t, source, false); len(faults) != 2 || !strings.HasPrefix(faults[0], l.ids[20]+": form: ") || !strings.HasPrefix(faults[1], l.ids[21]+": log: ") {
 		t.Errorf("one changed: %v", faults)
+	}
+}
+
+// The receipts of a session that was erased are told from such as were put beside its chain by
+// their places in the log, whatever their times are: a turn that was under way when the session
+// was erased came before others of it, and replicas have clocks of their own.
+func TestErasedSessionsBeginAgainAtAnyTime(t *testing.T) {
+	for _, timestamp := range []int64{1, 2, 3} {
+		l, k := emptyLedger(t)
+		l.turn(t, k, newSession(k), 2)
+		if err := l.Erase(t.Context(), sessionKey); err != nil {
+			t.Fatal(err)
+		}
+		l.turn(t, k, newSession(k), timestamp)
+		if sum, faults := verify(t, audit.NewStoreSource(l), false); len(faults) != 0 || sum.HeadsUnknown != 1 {
+			t.Errorf("begun again at %d: %+v, faults %v", timestamp, sum, faults)
+		}
+
+		forged, err := kernel.ParseReceipt(l.record(t, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged.Nonce = "forged"
+		record, err := forged.Seal()
+		if err == nil {
+			err = l.Append(t.Context(), store.Receipt{
+				ID: forged.ID, Kind: store.KindText, SessionKey: sessionKey, SessionID: "s", Turn: 1, Timestamp: forged.Timestamp, JSON: record,
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, faults := verify(t, audit.NewStoreSource(l), false); len(faults) != 1 || !strings.Contains(faults[0], "not in the chain") {
+			t.Errorf("one put beside the chain that begins at %d: %v", timestamp, faults)
+		}
 	}
 }
 

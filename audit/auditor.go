@@ -219,9 +219,16 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 		return Check{}, err
 	}
 	if r.Resent {
-		return a.resentHead(ctx, s.Head, r)
+		return a.resentHead(ctx, s.Head, stored{r, entry})
 	}
-	return a.walk(ctx, s.Head, r, steps)
+	return a.walk(ctx, s.Head, stored{r, entry}, steps)
+}
+
+// A stored receipt is one with its place in the store.
+type stored struct {
+	kernel.Receipt
+
+	entry store.Receipt
 }
 
 // resentHead checks a receipt of a conversation that is identified only by the history
@@ -233,7 +240,7 @@ func (a Auditor) head(ctx context.Context, entry store.Receipt, r kernel.Receipt
 // commitment has a key of its own. So the check is left open, and only the log shows where
 // such a receipt was written. Older receipts committed to the same texts with the same
 // secret, which shows that they belong there.
-func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) (Check, error) {
+func (a Auditor) resentHead(ctx context.Context, head string, r stored) (Check, error) {
 	const name = "chain"
 	if r.AnswersTo(head) {
 		return passed(name, "it is the head of its conversation"), nil
@@ -244,7 +251,7 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 	}
 	for later, link := range way {
 		if kernel.IDOf(link) == r.ID {
-			return reached(link, r, later), nil
+			return reached(link, r.Receipt, later), nil
 		}
 	}
 	own := r
@@ -256,13 +263,13 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 	older := first.Setup == "" && own.Setup == ""
 	switch {
 	case !first.Resent || !own.Resent || first.SessionID != own.SessionID:
-		return notInChain(first.Timestamp, r), nil
+		return notInChain(first.entry, r), nil
 	case first.ID == own.ID: // all calls of a turn are written with it
-		return notInChain(first.Timestamp, r), nil
+		return notInChain(first.entry, r), nil
 	case older && first.PromptCommitment == own.PromptCommitment && first.OutputCommitment == own.OutputCommitment:
 		return passed(name, "the head of its conversation, "+first.ID+", commits to the same words"), nil
-	case first.Timestamp > r.Timestamp:
-		return notInChain(first.Timestamp, r), nil
+	case isLater(first.entry, r.entry):
+		return notInChain(first.entry, r), nil
 	}
 	return unknown(name, "it does not lead to the head of its conversation, "+first.ID+": the client may have gone back and said the same again; the log shows where it was written"), nil
 }
@@ -272,7 +279,7 @@ func (a Auditor) resentHead(ctx context.Context, head string, r kernel.Receipt) 
 // The way there are the links that lead to these receipts, from the last to their turn's.
 // A call that a client asks a server of tools for comes before its turn: it stands for itself
 // if it is the first of its chain. A receipt that is missing or broken is a failed check.
-func (a Auditor) turnOf(ctx context.Context, link string) (turn kernel.Receipt, way []string, fault Check, err error) {
+func (a Auditor) turnOf(ctx context.Context, link string) (turn stored, way []string, fault Check, err error) {
 	const name = "chain"
 	for range 1 + store.MaxCalls {
 		id := kernel.IDOf(link)
@@ -289,7 +296,7 @@ func (a Auditor) turnOf(ctx context.Context, link string) (turn kernel.Receipt, 
 		}
 		way = append(way, link)
 		if r.Tool == "" || r.Prev == "" {
-			return r, way, Check{}, nil
+			return stored{r, entry}, way, Check{}, nil
 		}
 		link = r.Prev
 	}
@@ -297,13 +304,13 @@ func (a Auditor) turnOf(ctx context.Context, link string) (turn kernel.Receipt, 
 }
 
 // walk follows the chain from a head back to the receipt.
-func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt, steps int) (Check, error) {
+func (a Auditor) walk(ctx context.Context, head string, r stored, steps int) (Check, error) {
 	const name = "chain"
 	link := head
 	for later := range steps {
 		id := kernel.IDOf(link)
 		if id == r.ID {
-			return reached(link, r, later), nil
+			return reached(link, r.Receipt, later), nil
 		}
 		entry, err := a.archive.Receipt(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -314,7 +321,7 @@ func (a Auditor) walk(ctx context.Context, head string, r kernel.Receipt, steps 
 		}
 		prev := gjson.GetBytes(entry.JSON, "prev").Str
 		if prev == "" {
-			return notInChain(entry.Timestamp, r), nil
+			return notInChain(entry, r), nil
 		}
 		link = prev
 	}
@@ -330,15 +337,24 @@ func reached(link string, r kernel.Receipt, later int) Check {
 	return passed("chain", fmt.Sprintf("%d receipts follow it up to the head of its session", later))
 }
 
-// notInChain returns the outcome for a receipt that is missing from the session's
-// chain, which begins at a time in Unix milliseconds. If the chain begins later than the
-// receipt, the session was erased and has begun again. Otherwise the receipt was added
-// outside the chain.
-func notInChain(begins int64, r kernel.Receipt) Check {
-	if begins > r.Timestamp {
+// notInChain returns the outcome for a receipt that is missing from the session's chain, which
+// begins with another one. If the chain begins later than the receipt, the session was erased and
+// has begun again. Otherwise the receipt was added outside the chain.
+func notInChain(begins store.Receipt, r stored) Check {
+	if isLater(begins, r.entry) {
 		return unknown("chain", "its session was erased since and has begun again")
 	}
 	return failed("chain", "it is not in the chain that ends at the head of its session")
+}
+
+// isLater reports whether a receipt was written after another one. Their times do not tell: they
+// are those at which the requests came, of which a later one may end first, by clocks of which
+// each replica has one. Only of receipts that are older than the log nothing else is known.
+func isLater(a, b store.Receipt) bool {
+	if a.Seq == 0 || b.Seq == 0 {
+		return a.Timestamp > b.Timestamp
+	}
+	return a.Seq > b.Seq
 }
 
 // CompareTexts adds to a report the checks that compare texts with what the
