@@ -39,10 +39,14 @@ local function wrong_type()
 end
 
 -- Returns the error of a log that has more receipts than its head says, or nil: the head was
--- lost, or is older, and would have numbers taken a second time.
+-- lost, or is older, and would have numbers taken a second time. If the log was lost with it, the
+-- receipts are still there, and would be in no log.
 local function behind(size)
   local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-  if newest and tonumber(string.match(newest[1], '%d+')) > size then return redis.error_reply('HEADLOST of the log') end
+  local more = newest and tonumber(string.match(newest[1], '%d+')) > size
+  if more or size == 0 and redis.call('XREVRANGE', receipts, '+', '-', 'COUNT', 1)[1] then
+    return redis.error_reply('HEADLOST of the log')
+  end
 end
 
 -- Sums stay strings: a number in Lua has 53 bits, a sum in Redis has 64.

@@ -263,13 +263,18 @@ func TestIDsThatMislead(t *testing.T) {
 }
 
 // Without its head, or with an older one, the log would give numbers a second time. Nothing
-// is written then, and whoever asks is told. A start finds a head that is gone.
+// is written then, and whoever asks is told. A start finds a head that is gone, and makes a log that
+// is gone with it of the receipts.
 func TestALostHeadFailsTheWholeTurn(t *testing.T) {
 	url := storetest.StartRedis(t)
 	s, raw := open(t, url, patient), connect(t, url)
 	for name, lose := range map[string]func(){
 		"gone":  func() { must(t, raw.Del(t.Context(), "lex:{0}:head").Err()) },
 		"older": func() { must(t, raw.HSet(t.Context(), "lex:{0}:head", "size", 0, "sha256", "").Err()) },
+		"gone with the log": func() {
+			must(t, raw.Rename(t.Context(), "lex:{0}:log", "lost").Err())
+			must(t, raw.Del(t.Context(), "lex:{0}:head").Err())
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			change := secondTurn(t, s, raw)
@@ -279,11 +284,14 @@ func TestALostHeadFailsTheWholeTurn(t *testing.T) {
 			if err := s.Check(t.Context()); !errors.Is(err, store.ErrRefused) {
 				t.Errorf("checking: %v", err)
 			}
-			refusedWhole(t, s, raw, change, store.ErrRefused, func() { must(t, raw.HSet(t.Context(), "lex:{0}:head", was).Err()) })
+			refusedWhole(t, s, raw, change, store.ErrRefused, func() {
+				must(t, raw.HSet(t.Context(), "lex:{0}:head", was).Err())
+				_ = raw.Rename(t.Context(), "lost", "lex:{0}:log").Err() // there is one if the log was lost
+			})
 			must(t, s.Check(t.Context()))
 		})
 	}
-	must(t, raw.Del(t.Context(), "lex:{0}:head").Err())
+	must(t, raw.Del(t.Context(), "lex:{0}:head", "lex:{0}:log").Err())
 	again := open(t, url, patient)
 	must(t, again.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-new").Receipt))
 	log, err := again.Log(t.Context(), 0, 10)

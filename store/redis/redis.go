@@ -158,21 +158,25 @@ func (s *Store) checkKeys(ctx context.Context) error {
 	return failure(ctx, "checking", err)
 }
 
-// checkHead finds out that the head of the log was lost, or is older than the log. The head is
-// read last: a commit that comes between makes it newer.
+// checkHead finds out that the head of the log was lost, or is older than the log, or that both
+// were lost and the receipts were not. The head is read last, and the log before it: a commit that
+// comes between makes them newer.
 func (s *Store) checkHead(ctx context.Context) error {
 	pipeline := s.client.Pipeline()
+	receipts := pipeline.XRevRangeN(ctx, receiptsKey, "+", "-", 1)
 	newest := pipeline.XRevRangeN(ctx, logKey, "+", "-", 1)
 	head := pipeline.HMGet(ctx, headKey, "size")
 	if _, err := pipeline.Exec(ctx); err != nil {
 		return failure(ctx, "checking", err)
 	}
-	if len(newest.Val()) == 0 {
-		return nil
-	}
 	size, _ := head.Val()[0].(string)
 	known, _ := strconv.ParseUint(size, 10, 64)
-	if seq, err := seqOf(newest.Val()[0]); err != nil || seq > known {
+	lost := known == 0 && len(receipts.Val()) > 0
+	if len(newest.Val()) > 0 {
+		seq, err := seqOf(newest.Val()[0])
+		lost = lost || err != nil || seq > known
+	}
+	if lost {
 		return fmt.Errorf("checking: %w: the log has more receipts than its head says", store.ErrRefused)
 	}
 	return nil
