@@ -238,8 +238,8 @@ func (f wordedFamily) weigh(alternatives []gjson.Result) (p float64, measured bo
 	words := slices.DeleteFunc([]string{f.yes, f.no, f.maybe}, func(word string) bool { return word == "" })
 	sums := make(map[string]float64)
 	for _, alternative := range alternatives {
-		token, logprob := strings.ToLower(strings.TrimSpace(alternative.Get("token").String())), alternative.Get("logprob").Float()
-		if token == "" || !(logprob <= 0) {
+		token, logprob := strings.ToLower(strings.TrimSpace(alternative.Get("token").String())), alternative.Get("logprob")
+		if token == "" || logprob.Type != gjson.Number || !(logprob.Num <= 0) { // of no number gjson makes 0, which is certainty
 			continue
 		}
 		var of []string
@@ -249,7 +249,7 @@ func (f wordedFamily) weigh(alternatives []gjson.Result) (p float64, measured bo
 			}
 		}
 		if len(of) == 1 {
-			sums[of[0]] += math.Exp(logprob)
+			sums[of[0]] += math.Exp(logprob.Num)
 		}
 	}
 	yes, no, maybe := sums[f.yes], sums[f.no], 0.0

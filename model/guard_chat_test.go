@@ -171,6 +171,9 @@ func TestProbabilitiesOfChatGuards(t *testing.T) {
 		"without alternatives": {"llama-guard3", chatLogprobs("unsafe", map[string]float64{}), 0.9},
 		"of other words":       {"llama-guard3", chatLogprobs("unsafe", map[string]float64{"The": 0.9, "unsafe": 0.1}), 0.9},
 		"of nothing":           {"llama-guard3", chatLogprobs("unsafe", map[string]float64{"": 0.9}), 0.9},
+		"as null":              {"llama-guard3", strings.ReplaceAll(chatLogprobs("safe", filler), `"logprob":0`, `"logprob":null`), 0.1},
+		"as text":              {"llama-guard3", strings.ReplaceAll(chatLogprobs("safe", filler), `"logprob":0`, `"logprob":"?"`), 0.1},
+		"left out":             {"llama-guard3", strings.ReplaceAll(chatLogprobs("safe", filler), `"logprob":0,`, ""), 0.1},
 		"not given":            {"llama-guard3", chatAnswer("safe"), 0.1},
 	} {
 		url, asked := guardServer(t, completions, fixed(test.answer))
