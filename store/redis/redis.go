@@ -103,6 +103,7 @@ func parse(urls []string, timeout time.Duration) (*client.Options, error) {
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.TLSConfig != nil {
 		o.TLSConfig.MinVersion = tls.VersionTLS12
+		o.Dialer = showingTheirEnd(client.NewDialer(o))
 	}
 	return o, nil
 }
