@@ -158,6 +158,10 @@ func (h *Webhook) send(ctx context.Context, e caddy.Event) error {
 	r.Header.Set("Content-Type", "application/cloudevents+json")
 	resp, err := h.client.Do(r)
 	if err != nil {
+		var failed *url.Error // what it says of the address tells nothing of the failure
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
 		return errors.New(causeOf(err))
 	}
 	defer resp.Body.Close()

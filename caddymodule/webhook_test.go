@@ -5,7 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,6 +187,34 @@ func TestWebhookCountsWhatIsRefused(t *testing.T) {
 			t.Errorf("%d lost in %d lines of %d", lost, lines, logs.Len())
 		}
 	})
+}
+
+// The cause in the log is that of the failure, whatever words the address has.
+func TestWebhookSaysWhyItFails(t *testing.T) {
+	for address, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"http://hooks.example/timeout":         {syscall.ECONNREFUSED, "refused"},
+		"http://hooks.example/lookup%20/tls:/": {syscall.ECONNREFUSED, "refused"},
+		"http://hooks.example/refused":         {os.ErrDeadlineExceeded, "timeout"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			core, logs := observer.New(zap.WarnLevel)
+			h := newWebhook(t, address)
+			h.Instrument(sender(func(*http.Request) (*http.Response, error) { return nil, c.err }), zap.New(core))
+			if err := h.Handle(t.Context(), event(t, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Cleanup(); err != nil {
+				t.Fatal(err)
+			}
+			<-h.Stopped()
+			if told := logs.FilterMessage("the webhook is failing").All(); len(told) != 1 || told[0].ContextMap()["cause"] != c.want {
+				t.Errorf("%s, %v: %v", address, c.err, told)
+			}
+		})
+	}
 }
 
 // A configuration with an address that is none does not load, and the error does not repeat it.
