@@ -76,22 +76,40 @@ const bodyAtOnce = 16 << 10
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *apiError) {
 	connection := http.NewResponseController(w)
 	announced := int(min(max(r.ContentLength, 0), bodyAtOnce))
-	body, apiErr := readParts(http.MaxBytesReader(w, r.Body, limit), announced, func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
+	from := &endingReader{Reader: http.MaxBytesReader(w, r.Body, limit), ended: r.ContentLength == 0}
+	body, apiErr := readParts(from, announced, func() { _ = connection.SetReadDeadline(time.Now().Add(bodyTime)) })
 	switch {
-	case apiErr == nil:
-		_ = connection.SetReadDeadline(time.Time{})
-	case r.ProtoMajor == 1: // otherwise net/http waits for the rest before it answers
+	case r.ProtoMajor == 1 && apiErr != nil: // otherwise net/http waits for the rest before it answers
 		w.Header().Set("Connection", "close")
+	case r.ProtoMajor > 1 && apiErr == nil:
+		_ = connection.SetReadDeadline(time.Time{})
 	}
 	return body, apiErr
 }
 
-func readParts(from io.Reader, announced int, beforeEach func()) ([]byte, *apiError) {
+// An endingReader knows whether it came to the end. From there on net/http waits in HTTP/1 for
+// the client to leave, with no deadline. One that is set after that would end the request when
+// it is over, and so would the removal of ours: Caddy puts the one of its option read_body in
+// place of it.
+type endingReader struct {
+	io.Reader
+	ended bool
+}
+
+func (r *endingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.ended = r.ended || errors.Is(err, io.EOF)
+	return n, err //nolint:wrapcheck // an end has to stay io.EOF
+}
+
+func readParts(from *endingReader, announced int, beforeEach func()) ([]byte, *apiError) {
 	var body bytes.Buffer
 	body.Grow(announced + bytes.MinRead) // where ReadFrom looks for the end
 	var err error
 	for err == nil {
-		beforeEach()
+		if !from.ended {
+			beforeEach()
+		}
 		_, err = io.CopyN(&body, from, bodyPart)
 	}
 	var tooLarge *http.MaxBytesError // our limit, or the one of Caddy's request_body

@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -9,6 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
 )
 
 // pipeListener hands out one end of connections within the process.
@@ -61,16 +65,21 @@ func TestAClientThatDoesNotReadAWholeAnswer(t *testing.T) {
 // pipe sends a call over a connection within the process. It returns the client's
 // end, and a channel that is closed when the call was served.
 func (s *site) pipe(body string) (client net.Conn, ended <-chan struct{}, closeAll func()) {
+	return s.pipeWith("/v1/chat/completions", body, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r) })
+}
+
+// pipeWith is pipe for any path and server.
+func (s *site) pipeWith(path, body string, serve http.HandlerFunc) (client net.Conn, ended <-chan struct{}, closeAll func()) {
 	l := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	served := make(chan struct{})
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(served)
-		s.serve(w, r)
+		serve(w, r)
 	})}
 	go func() { _ = server.Serve(l) }()
 	client, conn := net.Pipe()
 	l.conns <- conn
-	r, _ := http.NewRequest(http.MethodPost, "http://site.test/v1/chat/completions", strings.NewReader(body))
+	r, _ := http.NewRequest(http.MethodPost, "http://site.test"+path, strings.NewReader(body))
 	if err := r.Write(client); err != nil {
 		s.t.Fatal(err)
 	}
@@ -108,5 +117,67 @@ func testAClientThatDoesNotRead(t *testing.T) {
 	closeAll()
 	if r := s.receipts()[0]; r["outcome"] == "answered" {
 		t.Errorf("outcome %v", r["outcome"])
+	}
+}
+
+// limitedReading is what Caddy puts before its handlers where a server has the timeout
+// read_body: a reader that keeps to it, and a writer through which deadlines come to the reader.
+func limitedReading(w http.ResponseWriter, r *http.Request, readBody time.Duration) (http.ResponseWriter, *http.Request, func()) {
+	reader := &caddyhttp.IdleTimeoutReader{
+		ReadCloser: r.Body, Ctrl: http.NewResponseController(w), Logger: zap.NewNop(), DrainDeadline: r.ContentLength != 0,
+		Deadline: caddyhttp.IdleDeadline{Start: time.Now(), Timeout: time.Minute, HardDeadline: time.Now().Add(readBody)},
+	}
+	r = r.Clone(r.Context())
+	r.Body = reader
+	return readDeadlines{w, reader}, r, reader.HandlerDone
+}
+
+type readDeadlines struct {
+	http.ResponseWriter
+	reader *caddyhttp.IdleTimeoutReader
+}
+
+func (w readDeadlines) SetReadDeadline(t time.Time) error { return w.reader.SetReadDeadline(t) }
+func (w readDeadlines) Unwrap() http.ResponseWriter       { return w.ResponseWriter }
+
+// The time in which a server wants to have a body, and the one in which we want each part of
+// it, say nothing of the answer, which may take longer.
+func TestAnAnswerMayTakeLongerThanTheBody(t *testing.T) {
+	part := strings.Repeat("x", 1<<20-len(`{"a":""}`))
+	for name, c := range map[string]struct{ path, body string }{
+		"a call":                  {"/v1/chat/completions", chatQuestion},
+		"a stream":                {"/v1/chat/completions", chatStreamed},
+		"another path":            {"/v1/other", `{"a":"What is the capital of France?"}`},
+		"a body of just one part": {"/v1/other", `{"a":"` + part + `"}`},
+	} {
+		for _, limited := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, read_body %t", name, limited), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newSite(t, `{"unknown":"observe"}`, func(w http.ResponseWriter, r *http.Request) error {
+						select {
+						case <-r.Context().Done():
+							return r.Context().Err()
+						case <-time.After(2 * time.Minute):
+						}
+						return answering("application/json", completion("Paris."))(w, r)
+					})
+					client, ended, closeAll := s.pipeWith(c.path, c.body, func(w http.ResponseWriter, r *http.Request) {
+						if limited {
+							var done func()
+							w, r, done = limitedReading(w, r, 10*time.Second)
+							defer done()
+						}
+						s.serve(w, r)
+					})
+					defer closeAll()
+					status, err := bufio.NewReader(client).ReadString('\n')
+					if err != nil || !strings.Contains(status, "200") {
+						t.Errorf("%v: %s", err, status)
+					}
+					client.Close()
+					<-ended
+				})
+			})
+		}
 	}
 }
