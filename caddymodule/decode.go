@@ -124,6 +124,33 @@ func readParts(from *endingReader, announced int, beforeEach func()) ([]byte, *a
 	return body.Bytes(), nil
 }
 
+// settleBody returns the request as it is once the first byte of its body came or none will.
+// Over HTTP/3 no request says that it has no body: a GET, or the preflight of a browser,
+// would be taken for a call with an empty one. (Behind the end no deadline is set in
+// HTTP/1; see endingReader.)
+func settleBody(w http.ResponseWriter, r *http.Request) *http.Request {
+	if r.ContentLength >= 0 || r.Method == http.MethodPost || upgrades(r) {
+		return r
+	}
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTime))
+	first := make([]byte, 1)
+	n, err := io.ReadFull(r.Body, first)
+	if err == nil || r.ProtoMajor > 1 {
+		_ = connection.SetReadDeadline(time.Time{})
+	}
+	settled := r.WithContext(r.Context())
+	if errors.Is(err, io.EOF) {
+		settled.Body, settled.ContentLength, settled.TransferEncoding, settled.Trailer = http.NoBody, 0, nil, nil
+		return settled
+	}
+	settled.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(first[:n]), r.Body), r.Body} // which repeats its error
+	return settled
+}
+
 // decodeObject checks that body is one JSON object in valid UTF-8 with no
 // duplicate names, and returns its members; a member whose name is one of
 // known in another case is refused, since readers differ on whether it counts.

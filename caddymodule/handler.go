@@ -289,6 +289,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if own != nil && h.crossOrigin(w, r, own) {
 		return nil // a preflight request
 	}
+	if own == nil {
+		r = settleBody(w, r)
+	}
 	serve := h.route(r, own)
 	if serve == nil {
 		allMetrics.ungoverned.WithLabelValues(withoutText).Inc()

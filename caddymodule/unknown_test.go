@@ -314,6 +314,52 @@ func TestEveryMethodIsGoverned(t *testing.T) {
 	}
 }
 
+// A request of HTTP/3 does not say whether it has a body, nor does one in chunks. Without one
+// it is what it would be over HTTP/2, in every mode: neither governed nor counted. With one it
+// is governed.
+func TestRequestsThatDoNotSayWhetherTheyHaveABody(t *testing.T) {
+	for _, protocol := range []int{1, 3} {
+		for _, unknown := range []string{"inspect", "observe", "pass", "block"} {
+			s := newSiteWith(t, `{"unknown":"`+unknown+`"}`, map[string]any{
+				"limits": map[string]any{"intercepted": map[string]any{"requests": 1, "window": 60e9}},
+			}, nil)
+			var bodies []string
+			s.model = caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+				body, err := io.ReadAll(r.Body)
+				bodies = append(bodies, string(body))
+				if len(body) == 0 && (r.ContentLength != 0 || r.Body != http.NoBody) {
+					t.Errorf("%d %s: forwarded with a body of length %d", protocol, r.Method, r.ContentLength)
+				}
+				return errors.Join(err, answering("application/json", completion("Paris."))(w, r))
+			})
+			send := func(method, path, body string) int {
+				r := httptest.NewRequest(method, "http://site.test"+path, io.MultiReader(strings.NewReader(body)))
+				r.ProtoMajor, r.ContentLength = protocol, -1
+				w := httptest.NewRecorder()
+				s.serve(w, r)
+				return w.Code
+			}
+			for _, method := range []string{"GET", "HEAD", "OPTIONS", "DELETE"} {
+				for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/models", "/other"} {
+					if status := send(method, path, ""); status != http.StatusOK {
+						t.Errorf("%d %s %s %s: %d", protocol, unknown, method, path, status)
+					}
+				}
+			}
+			if len(bodies) != 16 || len(s.receipts()) != 0 {
+				t.Errorf("%d %s: forwarded %d times, %d receipts", protocol, unknown, len(bodies), len(s.receipts()))
+			}
+			status := send(http.MethodPut, "/v1/chat/completions", chatQuestion)
+			if status != http.StatusOK || len(bodies) != 17 || bodies[16] != chatQuestion || len(s.receipts()) != 1 {
+				t.Errorf("%d %s: a call: %d, forwarded %d times, %d receipts", protocol, unknown, status, len(bodies), len(s.receipts()))
+			}
+			if status := send(http.MethodPut, "/v1/chat/completions", chatQuestion); status != http.StatusTooManyRequests {
+				t.Errorf("%d %s: a second call: %d", protocol, unknown, status)
+			}
+		}
+	}
+}
+
 // All that may carry a prompt counts against the limit of intercepted traffic.
 func TestEverythingCountsAgainstTheLimit(t *testing.T) {
 	for _, unknown := range []string{"inspect", "observe", "pass", "block"} {
