@@ -65,8 +65,23 @@ func (s *BoltStore) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// StoreKey returns the file's identity.
-func (s *BoltStore) StoreKey() string { return "bolt:" + s.Path }
+// StoreKey returns the file's identity, which is the same by whatever folder it is reached.
+func (s *BoltStore) StoreKey() string {
+	return "bolt:" + filepath.Join(withoutLinks(filepath.Dir(s.Path)), filepath.Base(s.Path))
+}
+
+// withoutLinks returns a folder without symbolic links. What of it is not there yet will be
+// made without them.
+func withoutLinks(folder string) string {
+	if found, err := filepath.EvalSymlinks(folder); err == nil {
+		return found
+	}
+	above := filepath.Dir(folder)
+	if above == folder {
+		return folder
+	}
+	return filepath.Join(withoutLinks(above), filepath.Base(folder))
+}
 
 // OpenStore opens the file, or says who to ask when it is locked.
 func (s *BoltStore) OpenStore(context.Context) (store.Store, error) {

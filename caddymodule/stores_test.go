@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,27 @@ func TestBoltPath(t *testing.T) {
 		if err := s.Provision(caddy.Context{}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %q, %v", path, s.Path, err)
 		}
+	}
+}
+
+// A file is one store by whatever folder it is reached, before and after it is there: a reload
+// that only writes its path otherwise keeps it open.
+func TestBoltIsOneStoreBehindLinks(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Symlink(folder, filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	key := func(path string) string { return (&caddymodule.BoltStore{Path: path}).StoreKey() }
+	direct, linked := filepath.Join(folder, "new", "lex.db"), filepath.Join(folder, "link", "new", "lex.db")
+	before := key(direct)
+	if key(linked) != before || key(filepath.Join(folder, "lex.db")) == before {
+		t.Errorf("%s, %s, %s", before, key(linked), key(filepath.Join(folder, "lex.db")))
+	}
+	if err := os.MkdirAll(filepath.Dir(linked), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if key(direct) != before || key(linked) != before {
+		t.Errorf("%s, %s, and before %s", key(direct), key(linked), before)
 	}
 }
 
