@@ -133,6 +133,9 @@ func (s *RedisStore) Provision(caddy.Context) error {
 		if s.URLs[i] = repl.ReplaceAll(u, ""); s.URLs[i] == "" {
 			return fmt.Errorf("the address %q of the redis store is empty: set what it names", u) // placeholders alone, and no password
 		}
+		if _, err := repl.ReplaceOrErr(u, true, true); err != nil { // without a host it would be another server; the error may hold a piece of a password
+			return errors.New("the address of the redis store has a placeholder that is unknown or empty: set what it names, and write %7B for a brace")
+		}
 	}
 	return redis.CheckURLs(s.URLs)
 }

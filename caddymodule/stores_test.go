@@ -56,9 +56,13 @@ func TestBoltIsOneStoreBehindLinks(t *testing.T) {
 // An address that is none is told when the configuration is checked, without what it holds.
 func TestRedisURLs(t *testing.T) {
 	t.Setenv("LEX_TEST_REDIS", "rediss://user:hush@redis.example:6380/2")
+	t.Setenv("LEX_TEST_PASSWORD", "hush")
 	for url, valid := range map[string]bool{
 		"redis://localhost:6379": true, "{env.LEX_TEST_REDIS}": true,
+		"redis://user:{env.LEX_TEST_PASSWORD}@localhost:6379": true,
 		"hush": false, "{env.LEX_TEST_UNSET}": false, "http://hush:6379": false,
+		"redis://{env.LEX_TEST_UNSET}:6379": false, "redis://user:{env.LEX_TEST_UNSET}@localhost": false,
+		"redis://user:{hush}@localhost": false,
 	} {
 		s := &caddymodule.RedisStore{URLs: []string{url}}
 		if err := s.Provision(caddy.Context{}); (err == nil) != valid || err != nil && strings.Contains(err.Error(), "hush") {
