@@ -106,6 +106,15 @@ func (d DialectPath) matches(r *http.Request) bool {
 	return false
 }
 
+// checkNew refuses a path that has a dialect already: of two the first would hold alone. Upper
+// and lower case are the same, as where paths are matched.
+func (d DialectPath) checkNew(earlier []DialectPath) error {
+	if slices.ContainsFunc(earlier, func(e DialectPath) bool { return strings.EqualFold(e.Path, d.Path) }) {
+		return fmt.Errorf("the dialect of %s is given twice", d.Path)
+	}
+	return nil
+}
+
 // parseDialect sets up the dialect of a path.
 func (h *Handler) parseDialect(d *caddyfile.Dispenser) error {
 	args := d.RemainingArgs()
@@ -116,8 +125,8 @@ func (h *Handler) parseDialect(d *caddyfile.Dispenser) error {
 	if err := one.check(); err != nil {
 		return d.WrapErr(err)
 	}
-	if slices.ContainsFunc(h.Dialects, func(other DialectPath) bool { return other.Path == one.Path }) {
-		return d.Errf("the dialect of %s is given twice", one.Path)
+	if err := one.checkNew(h.Dialects); err != nil {
+		return d.WrapErr(err)
 	}
 	h.Dialects = append(h.Dialects, one)
 	return nil

@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -81,6 +82,27 @@ func TestDialectOptionIsChecked(t *testing.T) {
 		err = errors.Join(h.Provision(ctx), h.Validate())
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q %q: %v", test.path, test.name, err)
+		}
+	}
+}
+
+// What a Caddyfile refuses, JSON does not slip past, and nothing that is given is ignored.
+func TestOptionsThatWouldBeIgnored(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"refuse_with":{"status":403}}`:                "the status 403 is only for as status",
+		`{"refuse_with":{"as":"content","status":451}}`: "the status 451 is only for as status",
+		`{"dialects":[{"path":"/ai","dialect":"openai"},{"path":"/x","dialect":"mcp"},{"path":"/AI","dialect":"mcp"}]}`: "the dialect of /AI is given twice",
+	} {
+		h := new(caddymodule.Handler)
+		ctx, err := provision(t, map[string]any{})
+		if err == nil {
+			err = json.Unmarshal([]byte(config), h)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(h.Provision(ctx), h.Validate()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", config, err)
 		}
 	}
 }

@@ -255,6 +255,9 @@ func (h *Handler) validateNumbers() error {
 	if h.RefuseWith.As == "status" && !slices.Contains(quietStatus, h.RefuseWith.Status) {
 		return fmt.Errorf("refuse_with status %d: give one of %v; SDKs repeat the others or sign in again", h.RefuseWith.Status, quietStatus)
 	}
+	if h.RefuseWith.As != "status" && h.RefuseWith.Status != 0 {
+		return fmt.Errorf("refuse_with: the status %d is only for as status", h.RefuseWith.Status)
+	}
 	if h.HoldBack.Bytes < 0 || h.HoldBack.Bytes > maxHoldBack || h.HoldBack.Duration <= 0 {
 		return fmt.Errorf("hold_back: give 0 to %d bytes and a positive duration", maxHoldBack)
 	}
@@ -267,8 +270,11 @@ func (h *Handler) validateNumbers() error {
 	if err := checkUpstreamPath(h.UpstreamPath); err != nil {
 		return err
 	}
-	for _, d := range h.Dialects {
+	for i, d := range h.Dialects {
 		if err := d.check(); err != nil {
+			return err
+		}
+		if err := d.checkNew(h.Dialects[:i]); err != nil {
 			return err
 		}
 	}
