@@ -38,10 +38,12 @@ const maxAnswer = 16 << 20
 
 // A client sends the requests of one run. It is not safe for concurrent use.
 type client struct {
-	target  Target
-	base    string
-	address int
-	console bool // there is one that may be read
+	target Target
+	base   string
+	// basePath is the path in base.
+	basePath string
+	address  int
+	console  bool // there is one that may be read
 }
 
 func newClient(t Target) (*client, error) {
@@ -58,7 +60,7 @@ func newClient(t Target) (*client, error) {
 	if t.Wait == nil {
 		t.Wait = sleep
 	}
-	return &client{target: t, base: strings.TrimSuffix(t.URL, "/")}, nil
+	return &client{target: t, base: strings.TrimSuffix(t.URL, "/"), basePath: strings.TrimSuffix(u.EscapedPath(), "/")}, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

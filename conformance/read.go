@@ -14,7 +14,7 @@ import (
 // publicReceipt are the members of the receipts that are listed.
 var publicReceipt = members{
 	"id": matching(`^(KRN|TCR)-[0-9A-F]{32}$`), "session_id": isText, "turn": isInteger,
-	"pre_eval_label": oneOf("CLEAR", "WATCH", "THREAT"), "m_before": isNumber, "m_after": isNumber,
+	"pre_eval_label": oneOf("CLEAR", "WATCH", "THREAT", "UNASSESSED"), "m_before": isNumber, "m_after": isNumber,
 	"governor_mode": oneOf("observe", "refuse", "correct", "pass"), "intervention": isBool, "slow_drip": isBool,
 	"governor_effort": isNumber, "sigma_viol": isNumber, "timestamp": isInteger,
 }
@@ -101,7 +101,7 @@ func (c *client) page(ctx context.Context, path string) (ids []string, next stri
 	if ok && !strings.Contains(rest, `rel="next"`) {
 		return nil, "", fmt.Errorf("header Link is %q", r.Header.Get("Link"))
 	}
-	return ids, target, nil
+	return ids, strings.TrimPrefix(target, c.basePath), nil // of a service below a path, the address has that path as well
 }
 
 // pagesAreExact makes five receipts and finds them in their order, each once,

@@ -17,7 +17,7 @@ const (
 )
 
 // guardedCaddyfile is a site with both secrets, a plan, and trust in what
-// clients on this machine tell of addresses.
+// clients on this machine tell of addresses. It is there below a path, too.
 const guardedCaddyfile = `{
 	admin 127.0.0.1:${admin}
 	servers {
@@ -35,10 +35,18 @@ const guardedCaddyfile = `{
 	}
 }
 :${site} {
-	lex {
-		console
+	handle_path /below/* {
+		lex {
+			console
+		}
+		reverse_proxy 127.0.0.1:${demo}
 	}
-	reverse_proxy 127.0.0.1:${demo}
+	handle {
+		lex {
+			console
+		}
+		reverse_proxy 127.0.0.1:${demo}
+	}
 }
 :${demo} {
 	bind 127.0.0.1
@@ -113,6 +121,11 @@ func (s *server) lex(t *testing.T, args ...string) (stdout, stderr string, err e
 func TestConformanceCommand(t *testing.T) {
 	t.Parallel()
 	s := guarded(t)
+	unread, err := s.client.Post(s.URL+"/elsewhere", "text/plain", strings.NewReader("x")) // its receipt is among those that are listed
+	if err != nil {
+		t.Fatal(err)
+	}
+	unread.Body.Close()
 	out, stderr, err := s.lex(t, "conformance", "--url", s.URL, "--forwarded-for")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if err != nil || !strings.HasSuffix(lines[len(lines)-1], " passed, 0 failed, 0 skipped") {
@@ -131,6 +144,10 @@ func TestConformanceCommand(t *testing.T) {
 	}
 	if err != nil {
 		t.Error(err)
+	}
+	out, stderr, err = s.lex(t, "conformance", "--url", s.URL+"/below", "--forwarded-for")
+	if err != nil {
+		t.Errorf("below a path: %v\n%s\n%s", err, out, stderr)
 	}
 	out, stderr, err = s.lex(t, "conformance", "--url", s.URL+"/elsewhere", "--forwarded-for")
 	if err == nil {
