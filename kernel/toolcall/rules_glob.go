@@ -22,9 +22,48 @@ func newGlobs(patterns []string) (globs, error) {
 		if _, err := path.Match(g.matched, ""); err != nil || p == "" {
 			return nil, fmt.Errorf("%q is not a glob such as db_* or file.[rw]*", p)
 		}
+		if hasEmptyRange(g.matched) {
+			return nil, fmt.Errorf("the glob %q has a range that no character is in, such as [z-a]", p)
+		}
 		out = append(out, g)
 	}
 	return out, nil
+}
+
+// hasEmptyRange reports whether a class of a valid pattern has a range that ends before it
+// begins. path.Match takes it and matches nothing with it, so a rule would never hold.
+func hasEmptyRange(pattern string) bool {
+	chars := []rune(pattern)
+	for i := 0; i < len(chars); i++ {
+		switch {
+		case chars[i] == '\\':
+			i++
+		case chars[i] == '[':
+			i++
+			if chars[i] == '^' {
+				i++
+			}
+			for chars[i] != ']' {
+				var first, last rune
+				first, i = classChar(chars, i)
+				if last = first; chars[i] == '-' {
+					last, i = classChar(chars, i+1)
+				}
+				if last < first {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// classChar returns the character of a class at a place, and the place behind it.
+func classChar(chars []rune, at int) (char rune, behind int) {
+	if chars[at] == '\\' {
+		at++
+	}
+	return chars[at], at + 1
 }
 
 // match returns the first glob that matches one of a tool's names.

@@ -280,6 +280,9 @@ func TestRuleSetsAreChecked(t *testing.T) {
 		`deny: "a\\"`:                       {Deny: []string{`a\`}},
 		`sends: ""`:                         {Sends: []string{""}},
 		`high_risk: "[a"`:                   {HighRisk: []string{"[a"}},
+		`the glob "a[0-9z-a]" has a range`:  {Deny: []string{"a[0-9z-a]"}},
+		`the glob "[^b-a]*" has a range`:    {Reads: []string{"[^b-a]*"}},
+		`the glob "[A-_]" has a range`:      {Writes: []string{"[A-_]"}}, // upper and lower case are the same
 		"allow does nothing":                {Allow: []string{"a"}},
 		"rule no: it has the type string":   condition(`tool`),
 		"rule no: it has the type dyn":      condition(`args.flag`),
@@ -294,6 +297,10 @@ func TestRuleSetsAreChecked(t *testing.T) {
 		if _, err := toolcall.NewRules(set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
+	}
+	classes := []string{"[a-a]", `[\]-a]`, `[\--a]`, "[!-~]", "[^^]", "[a^-z]", `\[z-a]`, "[a[]z-a", "é[à-ÿ]", "[0-9A-F]*[a-zA-Z]"}
+	if _, err := toolcall.NewRules(toolcall.RuleSet{Deny: classes}); err != nil {
+		t.Error(err)
 	}
 }
 
