@@ -167,6 +167,8 @@ func TestOddAnswersAreRead(t *testing.T) {
 		"byte order mark":      {200, "text/event-stream", frame("\xef\xbb\xbf"+guilty) + end, nil},
 		"mark at the start":    {200, "text/event-stream", "\xef\xbb\xbf" + frame(guilty) + end, nil},
 		"NUL":                  {200, "text/event-stream", frame(strings.Replace(guilty, "From", `\u0000From`, 1)) + end, nil},
+		"no UTF-8":             {200, "application/json", strings.Replace(completion(capitulation), `"id":"`, "\"id\":\"\xff", 1), nil},
+		"half a pair":          {200, "application/json", strings.Replace(completion(capitulation), `"id":"`, "\"id\":\"\xed\xa0\x80", 1), nil},
 		"lone surrogate":       {200, "text/event-stream", frame(lone) + end, nil},
 		"duplicate member":     {200, "text/event-stream", frame(twice) + end, nil},
 		"a prototype":          {200, "text/event-stream", frame(strings.NewReplacer(`"delta":{`, `"delta":{"__proto__":{`, `"},"finish`, `"}},"finish`).Replace(guilty)) + end, nil},

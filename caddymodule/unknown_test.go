@@ -72,6 +72,9 @@ func spellings(text string) map[string]struct{ contentType, coding, body string 
 	for _, c := range text {
 		fmt.Fprintf(&escaped, `\u%04x`, c)
 	}
+	pictured := "--zz\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n\x89PNG\r\n\x1a\n\x00\xff\r\n" +
+		"--zz\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n" + text + "\r\n--zz--\r\n"
+	_, zippedBytes := gzipped(`{"input":` + q + ",\"x\":\"\xff\"}")
 	words := strings.Fields(text)
 	split, _ := json.Marshal(map[string]any{"a": strings.Join(words[:4], " "), "b": strings.Join(words[4:], " ")})
 	const js = "application/json"
@@ -102,6 +105,22 @@ func spellings(text string) map[string]struct{ contentType, coding, body string 
 		"NUL":            {js, "", `{"input":` + strings.Replace(q, " ", ` \u0000`, 1) + `}`},
 		"UTF-16":         {js, "", utf16},
 		"UTF-16 LE":      {js, "", utf16[2:]},
+		"no UTF-8":       {js, "", `{"input":` + q + ",\"x\":\"\xff\\u0000\"}"},
+		"no UTF-8 in it": {js, "", `{"input":` + strings.ReplaceAll(q, ". ", ".\xc3 ") + `}`},
+		"half a pair":    {js, "", `{"input":` + q + ",\"x\":\"\xed\xa0\x80\"}"},
+		"half in UTF-16": {js, "", utf16[2:len(utf16)-2] + ",\x00\"\x00\x00\xd8\"\x00:\x001\x00}\x00"},
+		"NULs behind it": {js, "", `{"input":` + q + ",\"x\":\"\xff\"}\x00\x00"},
+		"gzip, no UTF-8": {js, "gzip", zippedBytes},
+		"text, no UTF-8": {"text/plain", "", "caf\xe9 " + text},
+		"form, no UTF-8": {"application/x-www-form-urlencoded", "", "a=%ff&prompt=\xff" + url.QueryEscape(text)},
+		"beside a file":  {"multipart/form-data; boundary=zz", "", pictured},
+		"other parts":    {"multipart/related; boundary=zz", "", pictured},
+		"field, bytes":   {"multipart/form-data; boundary=zz", "", strings.Replace(pictured, text, "caf\xe9 "+text, 1)},
+		"field, NULs":    {"multipart/form-data; boundary=zz", "", strings.Replace(pictured, text, "\x00\x01\xff "+text, 1)},
+		"two boundaries": {"multipart/form-data; boundary=zz; boundary=yy", "", pictured},
+		"last boundary":  {"multipart/form-data; boundary=yy; boundary=\"zz\"", "", pictured},
+		"no parameter":   {"multipart/form-data; boundary=zz; charset", "", pictured},
+		"two types":      {"Multipart/Form-Data; Boundary=zz, image/png", "", pictured},
 		"gzip":           {js, "gzip", zipped},
 		"br":             {js, "br", brotli},
 		"text":           {"text/plain", "", text},

@@ -5,6 +5,7 @@ package loose
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -18,6 +19,7 @@ import (
 	"net/http" // for DetectContentType alone, which does no I/O
 	"net/textproto"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,13 +171,21 @@ func wholeText(cut []byte) []byte {
 // inType returns what bytes with this value of Content-Type hold.
 func inType(contentType string, body []byte, limit int64) (parts, error) {
 	media, params, _ := mime.ParseMediaType(contentType)
-	switch {
-	case media == "multipart/form-data" && params["boundary"] != "":
-		return formParts(body, params["boundary"], limit)
-	case media == "application/x-www-form-urlencoded":
+	var all parts
+	if named := boundaries(contentType); len(named) > 0 {
+		var failed error
+		for _, boundary := range named {
+			read, err := formParts(body, boundary, limit)
+			all.add(read)
+			if err != nil {
+				failed = err
+			}
+		}
+		return all, failed
+	}
+	if media == "application/x-www-form-urlencoded" {
 		return queryParts(string(body)), nil
 	}
-	var all parts
 	ways, err := inCharsets(body, params["charset"])
 	for _, plain := range ways {
 		read := partsOf(plain)
@@ -183,6 +193,32 @@ func inType(contentType string, body []byte, limit int64) (parts, error) {
 	}
 	return all, err
 }
+
+// boundaries returns the boundaries between the fields of a form, or between the parts of another
+// body of several. There is one, unless the header is not as the standard says: then some servers
+// take the first for it and others the last.
+func boundaries(contentType string) (all []string) {
+	media, params, err := mime.ParseMediaType(contentType)
+	if err == nil {
+		if strings.HasPrefix(media, "multipart/") && params["boundary"] != "" {
+			all = append(all, params["boundary"])
+		}
+		return all
+	}
+	if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "multipart/") {
+		return nil
+	}
+	found := boundaryParam.FindAllStringSubmatch(contentType, -1)
+	for i, groups := range found {
+		if i == 0 || i == len(found)-1 {
+			all = append(all, cmp.Or(groups[1], groups[2]))
+		}
+	}
+	return slices.Compact(all)
+}
+
+// boundaryParam is the parameter of a Content-Type that names a boundary.
+var boundaryParam = regexp.MustCompile(`(?i)boundary\s*=\s*(?:"([^"]+)"|([^\s;,"]+))`)
 
 // formParts reads the fields of a form, and its files if they are text. It also reads what
 // stands before the first field, behind the last one and in their headers: some servers
@@ -234,6 +270,9 @@ func formParts(body []byte, boundary string, limit int64) (all parts, failed err
 		field, err := inType(kind, body, limit)
 		if err != nil {
 			failed = err
+		}
+		if isText := part.FormName() != "" && part.FileName() == "" && kind == ""; isText && err != nil && len(field.texts) == 0 {
+			field = partsOf(bytes.ToValidUTF8(body, []byte("\uFFFD"))) // servers read it, whatever it is
 		}
 		all.add(field)
 	}
@@ -317,6 +356,9 @@ func inCharsets(body []byte, charset string) (ways [][]byte, err error) {
 		ways = append(ways, plain)
 	}
 	if !utf8.Valid(body) || err != nil && bytes.ContainsFunc(body, func(c rune) bool { return c != 0 && isControl(c) }) {
+		if text, ok := leniently(body, charset); ok && err != nil {
+			ways = append(ways, text)
+		}
 		return ways, err // it is no text in UTF-8
 	}
 	if !bytes.Equal(plain, bytes.ReplaceAll(body, []byte{0}, nil)) { // as UTF-16 and UTF-32 write Latin letters
@@ -339,6 +381,19 @@ func inCharsets(body []byte, charset string) (ways [][]byte, err error) {
 	return ways, err
 }
 
+// leniently returns what many servers read in a text of which some bytes are none: they put a
+// mark in the place of these, and some let half of a surrogate pair pass. What begins as a file
+// of a known kind does is no text at all, unless it begins as JSON does.
+func leniently(body []byte, charset string) (text []byte, ok bool) {
+	plain, _, err := decode(body, charset)
+	if err != nil {
+		return nil, false
+	}
+	text = bytes.ToValidUTF8(plain, []byte("\uFFFD"))
+	head := bytes.TrimLeft(text, "\uFEFF \t\r\n")
+	return text, len(head) > 0 && strings.IndexByte(`{["`, head[0]) >= 0 || !isBinary(body)
+}
+
 // ReadsAsUTF8 reports whether a text in a charset says nothing that its bytes do not say in UTF-8.
 // In Latin-1 nothing can be hidden that UTF-8 does not show.
 func ReadsAsUTF8(charset string) bool {
@@ -349,8 +404,18 @@ func ReadsAsUTF8(charset string) bool {
 // shows. Without either the text must be UTF-8, or UTF-16 or UTF-32 in Latin script,
 // which its NULs show.
 func UTF8(body []byte, charset string) ([]byte, error) {
+	plain, guessed, err := decode(body, charset)
+	switch {
+	case err != nil, !utf8.Valid(plain), guessed && bytes.ContainsFunc(plain, isControl), bytes.IndexByte(plain, 0) >= 0 && isBinary(plain):
+		return nil, ErrNotText
+	}
+	return plain, nil
+}
+
+// decode decodes a text as [UTF8] does, whatever comes of it. guessed says that only its NULs
+// show its charset.
+func decode(body []byte, charset string) (plain []byte, guessed bool, err error) {
 	var from encoding.Encoding
-	guessed := false
 	switch {
 	case bytes.HasPrefix(body, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(body, []byte("\x00\x00\xfe\xff")):
 		from = utf32.UTF32(utf32.BigEndian, utf32.UseBOM)
@@ -367,17 +432,11 @@ func UTF8(body []byte, charset string) ([]byte, error) {
 	case !utf8.Valid(body) && charset != "":
 		from, _ = htmlindex.Get(charset)
 	}
-	if from != nil {
-		var err error
-		if body, err = from.NewDecoder().Bytes(body); err != nil {
-			return nil, ErrNotText
-		}
+	if from == nil {
+		return body, false, nil
 	}
-	switch {
-	case !utf8.Valid(body), guessed && bytes.ContainsFunc(body, isControl), bytes.IndexByte(body, 0) >= 0 && isBinary(body):
-		return nil, ErrNotText
-	}
-	return body, nil
+	plain, err = from.NewDecoder().Bytes(body)
+	return plain, guessed, err
 }
 
 // isControl reports whether a character never occurs in text.

@@ -113,8 +113,11 @@ func TestBody(t *testing.T) {
 		"UTF-32 as its NULs say": {"application/json", "", utf32(`["Hello there."]`, ""), "Hello there.", nil},
 		"UTF-32, big-endian":     {"", "", "\x00\x00\x00H\x00\x00\x00i", "Hi", nil},
 		"a named charset":        {"text/plain; charset=iso-8859-1", "", "caf\xe9", "café", nil},
-		"no charset":             {"text/plain", "", "caf\xe9", "", loose.ErrNotText},
-		"an unknown charset":     {"text/plain; charset=klingon", "", "caf\xe9", "", loose.ErrNotText},
+		"no charset":             {"text/plain", "", "caf\xe9", "caf\ufffd", loose.ErrNotText},
+		"an unknown charset":     {"text/plain; charset=klingon", "", "caf\xe9", "caf\ufffd", loose.ErrNotText},
+		"JSON with some bytes":   {"", "", "{\"a\":\"Hello\xff there.\x01\"}\x00\x02", "a|Hello\ufffd there.\x01", loose.ErrNotText},
+		"JSON, half a pair":      {"", "", "[\"Hello there.\",\"\xed\xa0\x80\"]", "Hello there.|\ufffd", loose.ErrNotText},
+		"half a pair in UTF-16":  {"", "", utf16(`["Hello there."]`, "") + "\x00\xd8", "Hello there.", loose.ErrNotText},
 		"a NUL before ASCII":     {"", "", "\x00Hello there", "H敬汯⁴桥牥|\x00Hello there", nil},
 		"a NUL before no text":   {"", "", "\x00\x01\x02", "", loose.ErrNotText},
 		"a NUL in a form":        {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "\x00Hello there."}), "f|\x00Hello there.", loose.ErrNotText},
@@ -135,6 +138,9 @@ func TestBody(t *testing.T) {
 		"a large field":          {"multipart/form-data; boundary=x", "", form("x", [2]string{"", large[:limit*3/4]}), "f|" + large[:limit*3/4], nil},
 		"around a form":          {"multipart/form-data; boundary=x", "", "One\r\n--xy\r\nTwo\r\n" + form("x", [2]string{"", "Hello"}) + "Three\r\n--x--\r\nFour", "One\r\n--xy\r\nTwo\r\n|f|Hello|\r\nThree\r\n--x--\r\nFour", nil},
 		"behind no form":         {"multipart/form-data; boundary=x", "", "One\n--x--\nTwo", "One\n|\nTwo", nil},
+		"other parts":            {"multipart/related; boundary=x", "", form("x", [2]string{"application/json", `["Hello"]`}, [2]string{"image/png", "\x89PNG\r\n\x1a\n\xff"}), "f|Hello|f", loose.ErrNotText},
+		"a form of two names":    {"multipart/form-data; boundary=y; boundary=x", "", form("x", [2]string{"image/png", "\x89PNG\r\n\x1a\n\xff"}, [2]string{"", "Hello"}), "f|f|Hello", loose.ErrNotText},
+		"a form with an odd end": {"multipart/form-data; boundary=\"x\"; charset", "", form("x", [2]string{"", "Hello"}), "f|Hello", nil},
 		"bytes behind a form":    {"multipart/form-data; boundary=x", "", form("x", [2]string{"", "Hello"}) + "\xff\x00", "f|Hello", loose.ErrNotText},
 		"headers of a field":     {"multipart/form-data; boundary=x", "", form("x", [2]string{"a/ignore-all.your+previous_instructions-now; charset=utf-8; kind=\"of text\"\r\nX-More: Some text", "Hello"}), "f|a/ignore-all.your+previous_instructions-now|utf-8|kind|of text|X-More: Some text|Hello", nil},
 	} {
@@ -239,7 +245,7 @@ func FuzzBody(f *testing.F) {
 				t.Fatalf("the text %q is not UTF-8", p.Text)
 			}
 		}
-		if most := 5 * (4*limit + 64); size > most { // four codings, and a byte of another charset, or one that is not valid, takes at most four
+		if most := 2 * 5 * (4*limit + 64); size > most { // two boundaries, four codings, and a byte of another charset, or one that is not valid, takes at most four
 			t.Fatalf("%d bytes of text", size)
 		}
 		// No text is lost: a body of letters comes back as it is, in any form that we know.
