@@ -119,16 +119,25 @@ func TestBlockedCallsAreNotFetched(t *testing.T) {
 			}
 		}
 	}
-	// The provider answers later: the id is known, and the call is not.
-	s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method == http.MethodPost {
-			return answering("application/json", strings.Replace(reply(), "completed", "queued", 1))(w, r)
+	// The provider answers later: the id is known, and the call is not. It does not matter whether
+	// the same was asked before without being kept.
+	for name, before := range map[string]bool{"in the background": false, "in the background, asked before": true} {
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			if r.Method == http.MethodPost {
+				return answering("application/json", strings.Replace(reply(), "completed", "queued", 1))(w, r)
+			}
+			return answering("application/json", reply(pays))(w, r)
+		})
+		if before {
+			s.post("/v1/responses", strings.Replace(request("false"), "{", `{"store":false,`, 1))
 		}
-		return answering("application/json", reply(pays))(w, r)
-	})
-	s.post("/v1/responses", strings.Replace(request("false"), "{", `{"background":true,`, 1))
-	w := s.send(http.MethodGet, "/v1/responses/resp_1", "")
-	if call := s.calls()[0]; strings.Contains(w.Body.String(), "DE4450") || call["invariant"] != "untrusted_destination" {
-		t.Errorf("in the background: %v %s", call, w.Body)
+		s.post("/v1/responses", strings.Replace(request("false"), "{", `{"background":true,`, 1))
+		w := s.send(http.MethodGet, "/v1/responses/resp_1", "")
+		if calls := s.calls(); strings.Contains(w.Body.String(), "DE4450") || calls[0]["invariant"] != "untrusted_destination" {
+			t.Errorf("%s: %v %s", name, calls, w.Body)
+		}
+		if _, listed := skippedOf(s.receiptsOf("KRN-")[0])["request: what a stored answer was asked with is not known here"]; listed {
+			t.Errorf("%s: what was asked is not known", name)
+		}
 	}
 }

@@ -174,7 +174,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 		s = j.next(s, r, sent, answers, decisions)
 	case !stays:
 		s.Eval = eval
-		s.Memory = rememberNames(s, futures, j.unreadOfAnswer(s.Secret, sent.choices()), answers, thoughts)
+		s.Memory = j.rememberNames(s, futures, j.unreadOfAnswer(s.Secret, sent.choices()), answers, thoughts)
 	}
 	if stays {
 		err = writeAndRetry(ctx, func(ctx context.Context) error {
@@ -362,6 +362,12 @@ func (j *Judged) advance(s store.Session) store.Session {
 	return s
 }
 
+// keepsTalk reports whether later calls may go on from the answer of this turn, or fetch it,
+// without what was said until then.
+func (j *Judged) keepsTalk() bool {
+	return (j.Opened.Kept || j.input.history != (provided{})) && len(j.Turn.Reasons) == 0
+}
+
 // remember returns the session's memory after this turn. An attack is not remembered,
 // even if the mode observe let it pass: it would come back as context, and a site in
 // the mode enforce may share the session.
@@ -399,7 +405,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 		in.removed, m.Distrust = append(slices.Clip(in.removed), messageDigest(sent.Text)), true
 	}
 	m.refuses(in, attack)
-	if keeps := o.Kept || j.input.history != (provided{}); keeps && !attack {
+	if j.keepsTalk() {
 		m.Requested, m.Read = o.talk.remembered()
 	}
 	m.Blocked = slices.Concat(m.Blocked, d.unanswered())

@@ -410,8 +410,8 @@ func (j *Judged) taints(outcome kernel.Outcome) bool {
 
 // rememberNames returns the memory of a session that a turn of the same texts has left,
 // with the names under which it is found after this one, what was not read of the answers
-// there, and what the model thought in this one.
-func rememberNames(s store.Session, histories []string, unread []unreadText, answers []providedAnswer, thoughts []string) []byte {
+// there, and what the model thought in this one. That turn may not have kept what was said.
+func (j *Judged) rememberNames(s store.Session, histories []string, unread []unreadText, answers []providedAnswer, thoughts []string) []byte {
 	m := openMemory(s.Secret, s.Memory)
 	if len(m.Histories) == 0 { // it does not recognise its conversation
 		histories = nil
@@ -428,6 +428,9 @@ func rememberNames(s store.Session, histories []string, unread []unreadText, ans
 	}
 	m.remembers(m.Unread)
 	m.thinks(thoughts)
+	if j.keepsTalk() {
+		m.Requested, m.Read = j.Opened.talk.remembered()
+	}
 	m.Answers = slices.Concat(m.Answers, answers)
 	m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
 	return sealMemory(s.Secret, m)
