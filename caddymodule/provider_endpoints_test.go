@@ -125,7 +125,12 @@ var watched = map[string]string{
 	"/v1/responses/input_tokens":       `{"model":"m","input":"TEXT"}`,
 	"/v1beta/models/m:countTokens":     `{"contents":[{"parts":[{"text":"TEXT"}]}]}`,
 	"/tokenize":                        `{"prompt":"TEXT"}`,
+	"/v1beta/models/m%3AcountTokens":   `{"contents":[{"parts":[{"text":"TEXT"}]}]}`,
 	"/model/a.claude-3:0/count-tokens": `{"input":{"converse":{"messages":[{"content":[{"text":"TEXT"}]}]}}}`,
+
+	"/model/anthropic.claude-3-5-haiku-20241022-v1%3A0/count-tokens":                             `{"input":{"converse":{"messages":[{"content":[{"text":"TEXT"}]}]}}}`, // as AWS's SDKs write it
+	"/v1/projects/p/locations/us-east5/publishers/anthropic/models/count-tokens:rawPredict":      `{"model":"m","messages":[{"role":"user","content":"TEXT"}]}`,
+	"/base/v1/projects/p/locations/global/publishers/Anthropic/models/count-tokens%3arawPredict": `{"model":"m","messages":[{"role":"user","content":"TEXT"}]}`,
 }
 
 // An application that counts tokens or moderates is not broken by what its users say,

@@ -27,7 +27,10 @@ func matchAnthropic(p string, _ *url.URL) Dialect {
 	case strings.HasSuffix(p, "/v1/messages"):
 		return anthropic{}
 	case strings.HasSuffix(dir, "/publishers/anthropic/models"):
-		_, method, _ := strings.Cut(last, ":")
+		model, method, _ := strings.Cut(last, ":")
+		if model == "count-tokens" && method == "rawpredict" {
+			return nil // it names no model
+		}
 		if method == "rawpredict" || method == "streamrawpredict" {
 			return anthropic{streamed: method == "streamrawpredict"}
 		}

@@ -743,6 +743,7 @@ func TestMatchAnthropic(t *testing.T) {
 		"/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@1:rawPredict":       claude,
 		"/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@1:streamRawPredict": claude,
 		"/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@1:predict":          "",
+		"/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict":     "",
 		"/v1/projects/p/locations/l/publishers/mistralai/models/m:rawPredict":                "",
 		"/model/anthropic.claude-x-v1:0/invoke":                                              claude,
 		"/model/us.anthropic.claude-x-v1:0/invoke":                                           claude,

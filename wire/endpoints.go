@@ -175,11 +175,12 @@ func fitsWord(word, segment string) bool {
 }
 
 // isPlain reports whether every server reads a path in the same way: it is a POST to a
-// path without escapes, dots and empty segments, and not one below the path of a call,
-// which servers that route by prefix would take it for.
+// path without escapes but those of colons, which many SDKs write, without dots and empty
+// segments, and not one below the path of a call, which servers that route by prefix would
+// take it for.
 func isPlain(method string, address *url.URL, base []string) bool {
 	p := address.Path
-	if method != "POST" || address.RawPath != "" || path.Clean(p) != p || strings.ContainsFunc(p, isOddInPath) {
+	if method != "POST" || plainColons.Replace(address.EscapedPath()) != p || path.Clean(p) != p || strings.ContainsFunc(p, isOddInPath) {
 		return false
 	}
 	for n := range base {
@@ -189,6 +190,9 @@ func isPlain(method string, address *url.URL, base []string) bool {
 	}
 	return true
 }
+
+// plainColons writes colons without an escape.
+var plainColons = strings.NewReplacer("%3A", ":", "%3a", ":")
 
 func isOddInPath(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("/._~@:-", c)
@@ -337,7 +341,7 @@ var endpoints = []Endpoint{
 	// Anthropic
 	{
 		Name: "anthropic_count_tokens", Family: Anthropic, Treatment: Watched,
-		Paths: []string{"v1/messages/count_tokens"},
+		Paths: []string{"v1/messages/count_tokens", "publishers/anthropic/models/count-tokens:rawpredict"},
 	},
 	{
 		Name: "anthropic_batch_results", Family: Anthropic, Treatment: Passes, Carries: Text,
