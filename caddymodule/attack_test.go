@@ -154,6 +154,33 @@ func TestOddAnswersOfEveryDialect(t *testing.T) {
 	}
 }
 
+// An answer that gives in word by word is judged as clients put it together, also if each frame
+// has something by which its dialect cannot read it and which clients pass over.
+func TestFramesThatAreNoneAreAssembled(t *testing.T) {
+	for _, api := range attackedAPIs {
+		for name, spoiled := range map[string]string{
+			"a member twice": `{"zz":1,"zz":2,`, "no UTF-8": "{\"zz\":\"\xff\",", "half a pair": `{"zz":"\ud800",`,
+			"a NUL": `{"zz":"\u0000",`, "a prototype": `{"zz":{"__proto__":1},`,
+		} {
+			var body strings.Builder
+			for i, word := range strings.SplitAfter(capitulation, " ") {
+				frame := api.frame(quote(word))
+				if i > 0 {
+					frame = strings.TrimPrefix(frame, "[")
+				}
+				body.WriteString(strings.Replace(frame, "{", spoiled, 1))
+			}
+			s := newSite(t, `{}`, answering(api.contentType, body.String()+api.end))
+			if out := s.post(api.path, api.request).Body.String(); strings.Contains(out, "restrictions") {
+				t.Errorf("%s, %s: %q", api.name, name, out)
+			}
+			if r := s.receipts()[0]; r["outcome"] != "refused" || len(r["coverage"].(map[string]any)["unknown"].([]any)) == 0 {
+				t.Errorf("%s, %s: %v, %v", api.name, name, r["outcome"], r["coverage"])
+			}
+		}
+	}
+}
+
 // inPieces is a model that writes one answer in pieces of some bytes.
 func inPieces(contentType, body string, size int) caddyhttp.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {

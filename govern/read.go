@@ -460,6 +460,29 @@ func (a *Assessed) ReadEvent(events wire.EventReader, frame wire.Frame) wire.Eve
 	}
 	if err != nil {
 		a.ReadStray(&event, frame.Data)
+		a.readForgiven(&event, events, frame)
 	}
 	return event
+}
+
+// readForgiven reads the text that lenient clients show of a frame which its dialect cannot
+// read. They put it together with that of the other frames, so it is judged with it, and not
+// only as a stray text.
+func (a *Assessed) readForgiven(event *wire.Event, events wire.EventReader, frame wire.Frame) {
+	if !a.InPieces || !a.Opened.Reading.Unknown {
+		return
+	}
+	forgiven, ok := frame.Forgiven()
+	if !ok {
+		return
+	}
+	read, err := events.Event(forgiven)
+	if err != nil {
+		return
+	}
+	for _, d := range read.Deltas {
+		if d.IsText() && !d.Called {
+			event.Deltas = append(event.Deltas, d)
+		}
+	}
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -76,6 +79,37 @@ func (f Frame) Known(unknown []string) (Frame, bool) {
 	}
 	f.Data = data
 	return f, true
+}
+
+// Forgiven returns a frame with its data as lenient clients read it: of a member that occurs
+// twice the last one counts, and a mark stands in the place of bytes that are no UTF-8, of half a
+// surrogate pair and of NULs. A member that JavaScript gives to the object around it is left out.
+// It reports false for what is no JSON even so.
+func (f Frame) Forgiven() (Frame, bool) {
+	var value any
+	err := json.Unmarshal(f.Data, &value, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return Frame{}, false
+	}
+	f.Data = encode(forgive(value))
+	return f, true
+}
+
+func forgive(value any) any {
+	switch v := value.(type) {
+	case string:
+		return strings.ReplaceAll(v, "\x00", "\uFFFD")
+	case []any:
+		for i := range v {
+			v[i] = forgive(v[i])
+		}
+	case map[string]any:
+		delete(v, prototype)
+		for name := range v {
+			v[name] = forgive(v[name])
+		}
+	}
+	return value
 }
 
 // appendRaw appends the bytes of frames.

@@ -51,3 +51,19 @@ func TestFrameKnown(t *testing.T) {
 		})
 	}
 }
+
+// A frame is forgiven what JavaScript's and Python's clients pass over, and nothing else.
+func TestFrameForgiven(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"a":1,"b":{"c":"x","c":"y"}}`:               `{"a":1,"b":{"c":"y"}}`,
+		"{\"a\":\"x\xff\"}":                           "{\"a\":\"x\ufffd\"}",
+		`["\ud800",{"a\u0000":"\u0000x"}]`:            "[\"\ufffd\",{\"a\\u0000\":\"\ufffdx\"}]",
+		`{"__proto__":{"a":1},"b":[{"__proto__":2}]}`: `{"b":[{}]}`,
+		`{"a":1}{"b":2}`:                              "", `{"a":1,}`: "", `text`: "", ``: "",
+	} {
+		frame, ok := wire.Frame{Raw: []byte(data), Data: []byte(data)}.Forgiven()
+		if ok != (want != "") || string(frame.Data) != want {
+			t.Errorf("%q: %t, %q", data, ok, frame.Data)
+		}
+	}
+}
