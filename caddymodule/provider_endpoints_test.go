@@ -420,7 +420,11 @@ func TestReferencesAreListed(t *testing.T) {
 		{"/v1/batches", `{"input_file_id":"file-1","metadata":{"note":` + question + `}}`, "file"},
 		{"/v1/threads/runs", `{"assistant_id":"a","thread":{"messages":[{"role":"user","content":` + question + `}]}}`, "stored"},
 		{"/v1/embeddings", `{"input":[[1,2],[3]],"note":` + question + `}`, "tokens"},
+		{"/inference/v1/generate", `{"token_ids":[1,2,3],"sampling_params":{"stop":[` + question + `]}}`, "tokens"},
+		{"/generate", `{"input_embeds":[[0.1,-2e-3],[3,4]],"sampling_params":{"stop":` + question + `}}`, "tokens"},
 		{"/v1/anything", `{"question":` + question + `,"image_url":"https://a.example/i.png"}`, "image"},
+		{"/v1/conversations", `{"agent_id":"ag_1","inputs":` + question + `,"tools":[{"type":"document_library","library_ids":["l1"]}]}`, "stored|file"},
+		{"/v1beta/interactions", `{"model":"m","input":` + question + `,"tools":[{"type":"file_search","file_search_store_names":["fileSearchStores/s"]}]}`, "file"},
 		{"/v1/embeddings", `{"input":` + question + `}`, ""},
 	} {
 		s.post(c.path, c.body)

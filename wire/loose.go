@@ -65,6 +65,7 @@ var looseReferences = map[string]Kind{
 	"fileid:": File, "fileids:": File, "inputfileid:": File, "trainingfile:": File, "validationfile:": File,
 	"previousresponseid:": Stored, "previousinteractionid:": Stored, "conversation:": Stored, "conversationid:": Stored,
 	"cachedcontent:": Stored, "encryptedcontent:": Stored, "vectorstoreids:": Stored, "assistantid:": Stored, "threadid:": Stored,
+	"agentid:": Stored, "previousmessageid:": Stored, "libraryids:": File, "filesearchstorenames:": File,
 }
 
 // looseAddresses are the members that refer to what is not in the body if the value is an
@@ -75,7 +76,7 @@ var looseAddresses = map[string]Kind{
 
 // looseTokens are the members whose lists of numbers are text, in any API.
 var looseTokens = []string{
-	"input:", "inputs:", "prompt:", "prompts:", "tokens:", "context:", "inputids:", "inputtokens:", "prompttokenids:",
+	"input:", "inputs:", "prompt:", "prompts:", "tokens:", "tokenids:", "context:", "inputids:", "inputtokens:", "inputembeds:", "prompttokenids:",
 }
 
 // A looseLevel is an object or array that is being read.
