@@ -121,6 +121,7 @@ func answerIn(coverage map[string]any) string {
 
 var watched = map[string]string{
 	"/v1/moderations":                  `{"input":"TEXT"}`,
+	"/v1/chat/moderations":             `{"model":"mistral-moderation-latest","input":[{"role":"user","content":"TEXT"}]}`,
 	"/v1/messages/count_tokens":        `{"model":"m","messages":[{"role":"user","content":"TEXT"},{"role":"assistant","content":"No."},{"role":"user","content":"Hello."}]}`,
 	"/v1/responses/input_tokens":       `{"model":"m","input":"TEXT"}`,
 	"/v1beta/models/m:countTokens":     `{"contents":[{"parts":[{"text":"TEXT"}]}]}`,

@@ -276,7 +276,10 @@ var endpoints = []Endpoint{
 		Name: "openai_embeddings", Family: OpenAI, Treatment: Read,
 		Paths: []string{"v1|openai/embeddings", "deployments|engines/*/embeddings"},
 	},
-	{Name: "openai_moderations", Family: OpenAI, Treatment: Watched, Paths: []string{"v1|openai/moderations"}},
+	{
+		Name: "openai_moderations", Family: OpenAI, Treatment: Watched,
+		Paths: []string{"v1|openai/moderations", "v1/chat/moderations"},
+	},
 	{
 		Name: "openai_input_tokens", Family: OpenAI, Treatment: Watched,
 		Paths: []string{"v1|openai/responses/input_tokens"},
