@@ -172,7 +172,7 @@ func wholeText(cut []byte) []byte {
 func inType(contentType string, body []byte, limit int64) (parts, error) {
 	media, params, _ := mime.ParseMediaType(contentType)
 	var all parts
-	if named := boundaries(contentType); len(named) > 0 {
+	if named := boundaries(contentType, body); len(named) > 0 {
 		var failed error
 		for _, boundary := range named {
 			read, err := formParts(body, boundary, limit)
@@ -195,26 +195,24 @@ func inType(contentType string, body []byte, limit int64) (parts, error) {
 }
 
 // boundaries returns the boundaries between the fields of a form, or between the parts of another
-// body of several. There is one, unless the header is not as the standard says: then some servers
-// take the first for it and others the last.
-func boundaries(contentType string) (all []string) {
+// body of several, that the header names and the body has. There is one, unless the header is not
+// as the standard says: then some servers take the first for it and others the last.
+func boundaries(contentType string, body []byte) (all []string) {
 	media, params, err := mime.ParseMediaType(contentType)
-	if err == nil {
-		if strings.HasPrefix(media, "multipart/") && params["boundary"] != "" {
-			all = append(all, params["boundary"])
-		}
-		return all
-	}
-	if !strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "multipart/") {
-		return nil
-	}
-	found := boundaryParam.FindAllStringSubmatch(contentType, -1)
-	for i, groups := range found {
-		if i == 0 || i == len(found)-1 {
-			all = append(all, cmp.Or(groups[1], groups[2]))
+	switch {
+	case err == nil && strings.HasPrefix(media, "multipart/"):
+		all = []string{params["boundary"]}
+	case err != nil && strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "multipart/"):
+		found := boundaryParam.FindAllStringSubmatch(contentType, -1)
+		for i, groups := range found {
+			if i == 0 || i == len(found)-1 {
+				all = append(all, cmp.Or(groups[1], groups[2]))
+			}
 		}
 	}
-	return slices.Compact(all)
+	return slices.DeleteFunc(slices.Compact(all), func(boundary string) bool {
+		return boundary == "" || !bytes.Contains(body, []byte("--"+boundary))
+	})
 }
 
 // boundaryParam is the parameter of a Content-Type that names a boundary.
