@@ -118,6 +118,7 @@ func (l *looseLevel) refersTo(s string) Kind {
 func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	levels, lists := []looseLevel{{}}, 0
+	var rest looseRest
 	var open []int // parts without a role yet, in order
 	assignRole := func(from int, role Role) {
 		for n := len(open) - 1; role != "" && n >= 0 && open[n] >= from; n-- {
@@ -129,7 +130,7 @@ func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 		token, err := d.ReadToken()
 		if errors.Is(err, io.EOF) && len(levels) == 1 {
 			assignRole(0, User)
-			return parts, silent, true
+			return rest.appendTo(parts), silent, true
 		}
 		if err != nil {
 			return nil, nil, false
@@ -150,7 +151,7 @@ func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 			continue
 		case '}', ']':
 			if at.numbers > 0 && !at.other && slices.Contains(looseTokens, at.of) {
-				silent = append(silent, Part{Role: User, Kind: Tokens, Bytes: at.numbers})
+				silent = appendSilent(silent, Part{Role: User, Kind: Tokens, Bytes: at.numbers})
 			}
 			assignRole(at.first, at.role)
 			levels = levels[:len(levels)-1]
@@ -159,7 +160,7 @@ func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 			s := token.String()
 			if at.object && at.name == "" { // a name
 				at.name, at.member = nameKey(s), len(parts)
-				if strings.Contains(s, " ") {
+				if strings.Contains(s, " ") && !rest.takes(parts, s) {
 					parts = append(parts, Part{Role: User, Kind: Text, Text: s, Bytes: len(s)})
 				}
 				continue
@@ -172,12 +173,12 @@ func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 					at.role = r
 				}
 			}
-			if s != "" {
+			if s != "" && !rest.takes(parts, s) {
 				open = append(open, len(parts))
 				parts = append(parts, Part{Kind: Text, Text: s, Bytes: len(s), Message: at.list})
 			}
 			if kind := at.refersTo(s); kind != "" {
-				silent = append(silent, Part{Role: User, Kind: kind, Bytes: len(s)})
+				silent = appendSilent(silent, Part{Role: User, Kind: kind, Bytes: len(s)})
 			}
 			at.other = true
 		case '0':
@@ -188,6 +189,43 @@ func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 		assignRole(at.member, looseMembers[at.name])
 		at.name = ""
 	}
+}
+
+// maxLooseParts is how many texts of a body are parts of their own. A part takes hundreds of
+// bytes of memory, and a body can have a text in every four.
+const maxLooseParts = 1 << 18
+
+// looseRest gathers the texts behind as many as are parts of their own.
+type looseRest struct{ strings.Builder }
+
+// takes reports whether it has taken a text that is the next part.
+func (r *looseRest) takes(parts []Part, s string) bool {
+	if len(parts) < maxLooseParts {
+		return false
+	}
+	r.WriteString(s)
+	r.WriteByte('\n')
+	return true
+}
+
+func (r *looseRest) appendTo(parts []Part) []Part {
+	if r.Len() == 0 {
+		return parts
+	}
+	return append(parts, Part{Role: User, Kind: Text, Text: r.String(), Bytes: r.Len()})
+}
+
+// appendSilent appends a part without a text. Behind as many as that there is one of each kind,
+// which stands for all of them.
+func appendSilent(silent []Part, p Part) []Part {
+	if len(silent) > maxLooseParts {
+		gathered := silent[maxLooseParts:]
+		if i := slices.IndexFunc(gathered, func(q Part) bool { return q.Kind == p.Kind }); i >= 0 {
+			gathered[i].Bytes += p.Bytes
+			return silent
+		}
+	}
+	return append(silent, p)
 }
 
 // nameKey is a name without regard to its spelling. It is never "", which stands
@@ -201,6 +239,7 @@ func nameKey(name string) string {
 func looseStrings(body []byte) []Part {
 	var parts []Part
 	var between strings.Builder
+	var rest looseRest
 	for len(body) > 0 {
 		i := bytes.IndexByte(body, '"')
 		if i < 0 {
@@ -217,10 +256,11 @@ func looseStrings(body []byte) []Part {
 		}
 		var s string
 		s, body = unquote(body[i+1:])
-		if s != "" {
+		if s != "" && !rest.takes(parts, s) {
 			parts = append(parts, Part{Role: User, Kind: Text, Text: s, Bytes: len(s)})
 		}
 	}
+	parts = rest.appendTo(parts)
 	words := strings.Join(strings.Fields(between.String()), " ")
 	if strings.ContainsFunc(words, unicode.IsLetter) {
 		parts = append(parts, Part{Role: User, Kind: Text, Text: words, Bytes: len(words)})

@@ -76,6 +76,35 @@ func TestLooselyListsWhatIsNotThere(t *testing.T) {
 	}
 }
 
+// A body of single letters is read to its end, and makes no more parts than memory has room for.
+func TestLooselyGathersManyTexts(t *testing.T) {
+	const many = 300_000
+	said := strings.Repeat(`"a",`, many) + `"the end"`
+	ids := strings.Repeat(`{"file_id":"f"},`, many) + `{"image_url":"i"},{"file_id":"f"}`
+	for body, size := range map[string]int{
+		"[" + said + "]":             2 * many,
+		`{"x":[` + said + `],"y":1}`: 2 * many,
+		"[" + said + ",]":            2 * many, // no JSON
+		"[" + ids + `,"the end"]`:    2 * many,
+	} {
+		texts, silent := wire.LooseParts([]byte(body))
+		last := texts[len(texts)-1]
+		read, listed := 0, make(map[wire.Kind]int)
+		for _, p := range texts {
+			read += len(p.Text)
+		}
+		for _, p := range silent {
+			listed[p.Kind] += p.Bytes
+		}
+		if len(texts) > many || len(silent) > many || !strings.Contains(last.Text, "the end") || read < many || read > size {
+			t.Errorf("%.20s: %d and %d parts, %d bytes read, ending in %.20q", body, len(texts), len(silent), read, last.Text)
+		}
+		if len(silent) > 0 && (listed[wire.File] != many+1 || listed[wire.Image] != 1) {
+			t.Errorf("%.20s: listed %v", body, listed)
+		}
+	}
+}
+
 // Every part has a role and a text, and nesting that no parser takes is still
 // read, in linear time.
 func TestLooselyReadsWhatNestsDeep(t *testing.T) {
