@@ -302,7 +302,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume directive name
 	return blockOption(options{
 		"mode":             choiceOption(&h.Mode, "enforce", "observe"),
-		"policy":           stringOption(&h.Policy),
+		"policy":           h.parsePolicyName,
 		"endpoints":        choiceOption(&h.Endpoints, "all", groupGovern, groupRead, "off"),
 		"read":             choiceOption(&h.Read, readPublic, readKeyed, readAdmin),
 		"console":          h.parseConsole,
@@ -325,6 +325,15 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"require_key":      h.parseRequireKey,
 		"cors":             h.parseCORS,
 	})(d)
+}
+
+// parsePolicyName takes the name of a policy. An empty one, as of a variable that is not set,
+// would be the policy without a name.
+func (h *Handler) parsePolicyName(d *caddyfile.Dispenser) error {
+	if err := stringOption(&h.Policy)(d); err != nil || h.Policy != "" {
+		return err
+	}
+	return d.Err("the name of the policy is empty; leave the line out for the policy without a name")
 }
 
 func (h *Handler) parseRefuseWith(d *caddyfile.Dispenser) error {

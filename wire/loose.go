@@ -196,23 +196,23 @@ func looseJSON(body []byte) (parts, silent []Part, ok bool) {
 const maxLooseParts = 1 << 18
 
 // looseRest gathers the texts behind as many as are parts of their own.
-type looseRest struct{ strings.Builder }
+type looseRest struct{ text strings.Builder }
 
 // takes reports whether it has taken a text that is the next part.
 func (r *looseRest) takes(parts []Part, s string) bool {
 	if len(parts) < maxLooseParts {
 		return false
 	}
-	r.WriteString(s)
-	r.WriteByte('\n')
+	r.text.WriteString(s)
+	r.text.WriteByte('\n')
 	return true
 }
 
 func (r *looseRest) appendTo(parts []Part) []Part {
-	if r.Len() == 0 {
+	if r.text.Len() == 0 {
 		return parts
 	}
-	return append(parts, Part{Role: User, Kind: Text, Text: r.String(), Bytes: r.Len()})
+	return append(parts, Part{Role: User, Kind: Text, Text: r.text.String(), Bytes: r.text.Len()})
 }
 
 // appendSilent appends a part without a text. Behind as many as that there is one of each kind,

@@ -22,23 +22,27 @@ func newGlobs(patterns []string) (globs, error) {
 		if _, err := path.Match(g.matched, ""); err != nil || p == "" {
 			return nil, fmt.Errorf("%q is not a glob such as db_* or file.[rw]*", p)
 		}
-		if hasEmptyRange(g.matched) {
+		if hasRange(g.matched, func(first, last rune) bool { return last < first }) {
 			return nil, fmt.Errorf("the glob %q has a range that no character is in, such as [z-a]", p)
+		}
+		if hasRange(g.matched, func(first, last rune) bool { return first < last && last == foldedSlash }) {
+			return nil, fmt.Errorf("the glob %q has a range that ends with a slash; name the characters", p)
 		}
 		out = append(out, g)
 	}
 	return out, nil
 }
 
-// hasEmptyRange reports whether a class of a valid pattern has a range that ends before it
-// begins. path.Match takes it and matches nothing with it, so a rule would never hold.
-func hasEmptyRange(pattern string) bool {
+// hasRange reports whether a class of a valid pattern has a range, or a character alone, that is
+// so. path.Match takes one that ends before it begins and matches nothing with it, so a rule
+// would never hold.
+func hasRange(pattern string, is func(first, last rune) bool) bool {
 	chars := []rune(pattern)
 	for i := 0; i < len(chars); i++ {
-		switch {
-		case chars[i] == '\\':
+		switch chars[i] {
+		case '\\':
 			i++
-		case chars[i] == '[':
+		case '[':
 			i++
 			if chars[i] == '^' {
 				i++
@@ -49,7 +53,7 @@ func hasEmptyRange(pattern string) bool {
 				if last = first; chars[i] == '-' {
 					last, i = classChar(chars, i+1)
 				}
-				if last < first {
+				if is(first, last) {
 					return true
 				}
 			}
@@ -85,5 +89,7 @@ func (gs globs) match(names ...string) (written string, ok bool) {
 // foldName makes names comparable. The slash, at which a star of path.Match stops, becomes
 // a character that no text has (Unicode calls it a noncharacter).
 func foldName(name string) string {
-	return strings.ReplaceAll(strings.ToLower(name), "/", "\U0010FFFF")
+	return strings.ReplaceAll(strings.ToLower(name), "/", string(foldedSlash))
 }
+
+const foldedSlash = '\U0010FFFF'

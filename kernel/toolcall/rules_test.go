@@ -282,6 +282,7 @@ func TestRuleSetsAreChecked(t *testing.T) {
 		`high_risk: "[a"`:                   {HighRisk: []string{"[a"}},
 		`the glob "a[0-9z-a]" has a range`:  {Deny: []string{"a[0-9z-a]"}},
 		`the glob "[^b-a]*" has a range`:    {Reads: []string{"[^b-a]*"}},
+		`range that ends with a slash`:      {Sends: []string{"files[.-/]*"}},
 		`the glob "[A-_]" has a range`:      {Writes: []string{"[A-_]"}}, // upper and lower case are the same
 		"allow does nothing":                {Allow: []string{"a"}},
 		"rule no: it has the type string":   condition(`tool`),
@@ -298,7 +299,7 @@ func TestRuleSetsAreChecked(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	classes := []string{"[a-a]", `[\]-a]`, `[\--a]`, "[!-~]", "[^^]", "[a^-z]", `\[z-a]`, "[a[]z-a", "é[à-ÿ]", "[0-9A-F]*[a-zA-Z]"}
+	classes := []string{"[a-a]", `[\]-a]`, `[\--a]`, "[!-~]", "[^^]", "[a^-z]", `\[z-a]`, "[a[]z-a", "é[à-ÿ]", "[0-9A-F]*[a-zA-Z]", "a[/.]b", "[/-/]"}
 	if _, err := toolcall.NewRules(toolcall.RuleSet{Deny: classes}); err != nil {
 		t.Error(err)
 	}
