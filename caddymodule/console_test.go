@@ -55,7 +55,7 @@ func TestConsole(t *testing.T) {
 	s := consoleSite(t, `{"console":"open"}`)
 	s.post("/v1/chat/completions", chatQuestion)
 	s.post("/v1/chat/completions", chatAttack)
-	s.post("/v1/pictures", "\x89PNG", "Content-Type", "image/png")
+	s.post("/v1/pictures", "\x89PNG\r\n\x1a\n", "Content-Type", "image/png")
 	s.post("/lex/tools/check", destructiveCall)
 	about := s.get("/lex/console/about")
 	if about["store"] != "faulty" || about["open"] != true || about["policy"].(map[string]any)["constants"].(map[string]any)["refuse_at"] != 0.7 {
@@ -116,7 +116,7 @@ func TestPlainTurnsAreNoGaps(t *testing.T) {
 func TestBlockedTurnsAreNoGaps(t *testing.T) {
 	for mode, want := range map[string]string{"enforce": "refused none false", "observe": "would_refuse whole false"} {
 		s := consoleSite(t, `{"console":"open","unknown":"block","mode":"`+mode+`"}`)
-		s.post("/v1/pictures", "\x89PNG", "Content-Type", "image/png")
+		s.post("/v1/pictures", "\x89PNG\r\n\x1a\n", "Content-Type", "image/png")
 		for _, row := range s.get("/lex/console/receipts")["receipts"].([]any) {
 			r := row.(map[string]any)
 			if got := fmt.Sprint(r["verdict"], " ", r["gap"], " ", r["scored"]); got != want || r["denied_by"] != "unknown_block" {
