@@ -16,6 +16,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"go.uber.org/zap"
+
+	"github.com/caddy-lex/lex/model"
 )
 
 func init() {
@@ -63,10 +65,8 @@ func (h *Webhook) Provision(ctx caddy.Context) error {
 		return errors.New("lex_webhook: give an http or https address such as https://hooks.example/lex")
 	}
 	h.logger = ctx.Logger()
-	h.client = &http.Client{
-		Timeout:       webhookTime,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	h.client = model.NewHTTPClient()
+	h.client.Timeout = webhookTime
 	h.queue, h.stopped = make(chan caddy.Event, webhookQueue), make(chan struct{})
 	// Caddy cancels its context before it cleans up one module after the other, so all
 	// webhooks stop side by side.

@@ -84,7 +84,7 @@ func newClient(c Config, keyHeader string, observer Observer) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	asking.base, asking.header, asking.http = base, headerFor(keyHeader, c.Key), newHTTPClient()
+	asking.base, asking.header, asking.http = base, headerFor(keyHeader, c.Key), NewHTTPClient()
 	return asking, nil
 }
 
@@ -122,9 +122,10 @@ const (
 	pingTime  = 5 * time.Second
 )
 
-// newHTTPClient has connections of its own, so that they can be closed with the
-// client that used them.
-func newHTTPClient() *http.Client {
+// NewHTTPClient returns a client with connections of its own, so that they can be closed with
+// what used them. It is for servers that are asked now and then and for long: it finds out that
+// the network has forgotten a connection. It follows no redirects.
+func NewHTTPClient() *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program can replace it by any type
 		transport = standard.Clone()
