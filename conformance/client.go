@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -42,8 +43,9 @@ type client struct {
 	base   string
 	// basePath is the path in base.
 	basePath string
-	address  int
-	console  bool // there is one that may be read
+	// address begins anywhere, so that no run waits for the limits that an earlier one has used.
+	address int
+	console bool // there is one that may be read
 }
 
 func newClient(t Target) (*client, error) {
@@ -60,7 +62,7 @@ func newClient(t Target) (*client, error) {
 	if t.Wait == nil {
 		t.Wait = sleep
 	}
-	return &client{target: t, base: strings.TrimSuffix(t.URL, "/"), basePath: strings.TrimSuffix(u.EscapedPath(), "/")}, nil
+	return &client{target: t, base: strings.TrimSuffix(t.URL, "/"), basePath: strings.TrimSuffix(u.EscapedPath(), "/"), address: rand.IntN(1 << 30)}, nil //nolint:gosec // G404: no secret
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

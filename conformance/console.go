@@ -67,10 +67,15 @@ func (c *client) askConsole(ctx context.Context, path string) (response, error) 
 	return c.do(ctx, q)
 }
 
-// showsConsole reports whether the service has a console that this client may read.
+// showsConsole reports whether the service has a console that this client may read. Without one
+// the path is the upstream's, which may answer whatever it is asked for.
 func (c *client) showsConsole(ctx context.Context) bool {
 	r, err := c.askConsole(ctx, "/about")
-	return err == nil && r.Status == http.StatusOK
+	if err != nil || r.Status != http.StatusOK {
+		return false
+	}
+	about, err := r.object()
+	return err == nil && about["version"] != nil
 }
 
 func readsConsole(path string, check func(response) error) func(context.Context, *client) error {

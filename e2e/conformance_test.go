@@ -17,7 +17,8 @@ const (
 )
 
 // guardedCaddyfile is a site with both secrets, a plan, and trust in what
-// clients on this machine tell of addresses. It is there below a path, too.
+// clients on this machine tell of addresses. It is there below a path, too, and below another
+// one without the console.
 const guardedCaddyfile = `{
 	admin 127.0.0.1:${admin}
 	servers {
@@ -39,6 +40,12 @@ const guardedCaddyfile = `{
 		lex {
 			console
 		}
+		reverse_proxy 127.0.0.1:${demo}
+	}
+	handle_path /bare/* {
+		lex
+		@console path /lex/console/*
+		respond @console "{}"
 		reverse_proxy 127.0.0.1:${demo}
 	}
 	handle {
@@ -148,6 +155,10 @@ func TestConformanceCommand(t *testing.T) {
 	out, stderr, err = s.lex(t, "conformance", "--url", s.URL+"/below", "--forwarded-for")
 	if err != nil {
 		t.Errorf("below a path: %v\n%s\n%s", err, out, stderr)
+	}
+	out, stderr, err = s.lex(t, "conformance", "--url", s.URL+"/bare", "--forwarded-for")
+	if err != nil || !strings.Contains(out, " passed, 0 failed, 16 skipped") {
+		t.Errorf("without a console, before an upstream that answers everything: %v\n%s\n%s", err, out, stderr)
 	}
 	out, stderr, err = s.lex(t, "conformance", "--url", s.URL+"/elsewhere", "--forwarded-for")
 	if err == nil {
