@@ -24,7 +24,7 @@ var may = map[string][]string{
 	"kernel/address":       {"kernel/regex"},
 	"kernel/code":          {"kernel/prose", "kernel/regex"},
 	"kernel/file":          {"kernel/prose", "kernel/regex"},
-	"kernel/resemblance":   {"kernel/regex"},
+	"kernel/resemblance":   {"kernel/prose", "kernel/regex"},
 	"kernel/prose":         {"kernel/regex"},
 	"kernel/regex":         {},
 	"kernel/schema":        {},

@@ -3,6 +3,8 @@ package code
 import (
 	"regexp"
 	"strings"
+
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 const (
@@ -109,11 +111,11 @@ func membersOf(e string) []member {
 }
 
 var (
-	homes      = set("home homedir UserHomeDir get_home expanduser")
-	listings   = set("listdir scandir walk fwalk readdirSync readdir opendirSync opendir children each_child entries foreach glob iglob ReadDir Readdir WalkDir Walk Glob RecursiveDirectoryIterator DirectoryIterator FilesystemIterator dir listFiles list newDirectoryStream globSync")
-	listsSelf  = set("iterdir children each_child entries")
-	joinsPath  = set("join Join joinpath Path PurePath PosixPath resolve File catfile")
-	keepsPlace = set("str list sorted set iter tuple reversed String abspath realpath normpath normalize fspath as_posix absolute expanduser expandvars getPathname getRealPath toString forEach map filter then iterator_to_array RecursiveIteratorIterator from Array fsencode resolve to_s to_path values each")
+	homes      = prose.Set("home homedir UserHomeDir get_home expanduser")
+	listings   = prose.Set("listdir scandir walk fwalk readdirSync readdir opendirSync opendir children each_child entries foreach glob iglob ReadDir Readdir WalkDir Walk Glob RecursiveDirectoryIterator DirectoryIterator FilesystemIterator dir listFiles list newDirectoryStream globSync")
+	listsSelf  = prose.Set("iterdir children each_child entries")
+	joinsPath  = prose.Set("join Join joinpath Path PurePath PosixPath resolve File catfile")
+	keepsPlace = prose.Set("str list sorted set iter tuple reversed String abspath realpath normpath normalize fspath as_posix absolute expanduser expandvars getPathname getRealPath toString forEach map filter then iterator_to_array RecursiveIteratorIterator from Array fsencode resolve to_s to_path values each")
 )
 
 // placeOfMembers follows the members from left to right.
@@ -160,12 +162,3 @@ func placeOfMembers(members []member, depth int) (string, bool) {
 }
 
 var homeVariable = regexp.MustCompile(`^\s*['"]?(?:HOME|USERPROFILE)['"]?\s*$`)
-
-// set reads a list of words.
-func set(list string) map[string]bool {
-	out := make(map[string]bool)
-	for w := range strings.FieldsSeq(list) {
-		out[w] = true
-	}
-	return out
-}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -62,18 +63,9 @@ func IsConfiguration(name string) bool {
 // a command of the system would run in its place.
 var installed = regex.New(`^/usr/local/(?:bin|sbin|lib|share|etc|libexec)/[\w][\w@.+-]*(?:/[\w@.+-]+)*/?$`)
 
-var systemCommands = set("sh bash zsh dash sudo su doas ls cat cp mv rm ps top kill ssh sshd scp sftp login passwd id whoami who w last find grep awk sed tar gzip curl wget git python python3 perl ruby node npm pip pip3 env systemctl service cron crontab at journalctl netstat ss ip ifconfig iptables mount df du chmod chown ln mkdir which man less more vi vim nano apt apt-get dnf yum dpkg rpm gpg openssl make gcc docker kubectl test true false echo printf date hostname uname")
+var systemCommands = prose.Set("sh bash zsh dash sudo su doas ls cat cp mv rm ps top kill ssh sshd scp sftp login passwd id whoami who w last find grep awk sed tar gzip curl wget git python python3 perl ruby node npm pip pip3 env systemctl service cron crontab at journalctl netstat ss ip ifconfig iptables mount df du chmod chown ln mkdir which man less more vi vim nano apt apt-get dnf yum dpkg rpm gpg openssl make gcc docker kubectl test true false echo printf date hostname uname")
 
 // IsInstalled reports whether a name is one of a program that its owner adds to a machine.
 func IsInstalled(name string) bool {
 	return installed.MatchString(name) && !systemCommands[path.Base(name)]
-}
-
-// set reads a list of words.
-func set(list string) map[string]bool {
-	out := make(map[string]bool)
-	for w := range strings.FieldsSeq(list) {
-		out[w] = true
-	}
-	return out
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // units may follow a figure without a space.
-var units = set("k m g kg mg t l ml cl dl cm mm km h min s d x px gb mb tb eur usd gbp chf zl pln eth btc pct st nd rd th")
+var units = Set("k m g kg mg t l ml cl dl cm mm km h min s d x px gb mb tb eur usd gbp chf zl pln eth btc pct st nd rd th")
 
 // Figures returns the numbers of a text in every way in which they may be read, at most a
 // thousand: 37.200 is thirty-seven thousand to some and thirty-seven to others. Numbers

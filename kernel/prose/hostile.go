@@ -23,7 +23,7 @@ func newCue(words, pattern string) cue {
 
 // near adds words of which one must stand in the sentence too.
 func (c cue) near(list string) cue {
-	c.with = set(list)
+	c.with = Set(list)
 	return c
 }
 

@@ -93,7 +93,7 @@ func sentenceEnd(text string) int {
 }
 
 // titles are abbreviated words that no sentence ends with.
-var titles = set("dr mr mrs ms prof st no nr e.g i.e vs")
+var titles = Set("dr mr mrs ms prof st no nr e.g i.e vs")
 
 // titleEnds reports whether a full stop behind a text is that of a title.
 func titleEnds(before string) bool {

@@ -321,8 +321,8 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// set reads a list of words.
-func set(list string) map[string]bool {
+// Set is the set of the words in a list, between which there are spaces.
+func Set(list string) map[string]bool {
 	out := make(map[string]bool)
 	for w := range strings.FieldsSeq(list) {
 		out[w] = true

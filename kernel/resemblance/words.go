@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-lex/lex/kernel/prose"
 )
 
 // wordSet is the set of the words of a text.
@@ -108,10 +110,4 @@ func hostIn(text string) (word string, end int) {
 }
 
 // hostEndings are what names of hosts end in.
-var hostEndings = func() map[string]bool {
-	out := make(map[string]bool)
-	for ending := range strings.FieldsSeq("example test invalid com net org io dev internal local lan corp home de co app cloud ai eu uk fr jp br pl nl it es ch at us ca au in info biz me gov edu") {
-		out[ending] = true
-	}
-	return out
-}()
+var hostEndings = prose.Set("example test invalid com net org io dev internal local lan corp home de co app cloud ai eu uk fr jp br pl nl it es ch at us ca au in info biz me gov edu")

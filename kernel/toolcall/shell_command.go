@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel/code"
 	"github.com/caddy-lex/lex/kernel/file"
+	"github.com/caddy-lex/lex/kernel/prose"
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
@@ -354,13 +355,8 @@ var rightsQuestion = regex.New(`^(?:(?:-n|--non-interactive) (?:true|:)|(?:-n |-
 
 var escalates = words("sudo doas pkexec run0 nsenter su-exec gosu chroot sudoedit")
 
-func words(list string) map[string]bool {
-	out := make(map[string]bool)
-	for w := range strings.FieldsSeq(list) {
-		out[w] = true
-	}
-	return out
-}
+// words is the set of the words in a list.
+func words(list string) map[string]bool { return prose.Set(list) }
 
 // programName is the name of a command without its folder and its .exe.
 func programName(name string) string {
