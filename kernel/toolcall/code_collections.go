@@ -14,12 +14,12 @@ func (r *reading) collections(text string, calls []code.Call) {
 	if !documentStore.Matches(text) {
 		return
 	}
-	for _, s := range calls {
-		if !documentCalls[s.Name] {
+	for _, c := range calls {
+		if !documentCalls[c.Name] {
 			continue
 		}
-		args := code.Arguments(text, s.Open)
-		receiver := code.Receiver(text, s.Start)
+		args := code.Arguments(text, c.Open)
+		receiver := code.Receiver(text, c.Start)
 		first := ""
 		if len(args) > 0 {
 			first = compactJSON.Replace(args[0])
@@ -27,9 +27,9 @@ func (r *reading) collections(text string, calls []code.Call) {
 		if !r.spend(costJudge*(len(first)+len(receiver)) + costWord) {
 			return
 		}
-		switch s.Name {
+		switch c.Name {
 		case "deleteMany", "delete_many", "updateMany", "update_many", "remove":
-			if (s.Name != "remove" || strings.HasPrefix(receiver, "db")) && everyDocument.MatchString(first) {
+			if (c.Name != "remove" || strings.HasPrefix(receiver, "db")) && everyDocument.MatchString(first) {
 				r.breaks(DestructiveQuery)
 			}
 		case "drop", "drop_collection":

@@ -116,11 +116,11 @@ func (r *reading) shown(text string, calls []code.Call) {
 	if !revealing.Matches(text) {
 		return
 	}
-	for _, s := range calls {
-		if !printing[s.Name] && (!consoleOf[s.Name] || !consoles[strings.TrimRight(s.On, ".:->")]) {
+	for _, c := range calls {
+		if !printing[c.Name] && (!consoleOf[c.Name] || !consoles[strings.TrimRight(c.On, ".:->")]) {
 			continue
 		}
-		args := strings.Join(code.Arguments(text, s.Open), ",")
+		args := strings.Join(code.Arguments(text, c.Open), ",")
 		if !r.spend(costSearch * len(args)) {
 			return
 		}
@@ -152,12 +152,12 @@ func (r *reading) carriedOff(text string, calls []code.Call) {
 	if !carried.Matches(text) {
 		return
 	}
-	for _, s := range calls {
-		if !sendsOut[s.Name] {
+	for _, c := range calls {
+		if !sendsOut[c.Name] {
 			continue
 		}
-		args := strings.Join(code.Arguments(text, s.Open), ",")
-		receiver := code.Receiver(text, s.Start)
+		args := strings.Join(code.Arguments(text, c.Open), ",")
+		receiver := code.Receiver(text, c.Start)
 		if len(args) == 0 || !r.spend(costSearch*(len(args)+len(receiver))) {
 			continue
 		}

@@ -41,21 +41,21 @@ var (
 
 // removals judges what a followed program takes away.
 func (r *reading) removals(text string, calls []code.Call) {
-	for _, s := range calls {
-		on := strings.TrimRight(s.On, ".:->")
-		args := code.Arguments(text, s.Open)
+	for _, c := range calls {
+		on := strings.TrimRight(c.On, ".:->")
+		args := code.Arguments(text, c.Open)
 		switch {
-		case len(args) > 0 && (removers[s.Name] || fileRemovers[s.Name] && fileHandlers[on]) && r.spend(costJudge*len(args[0])):
-			r.takesAway(text[:s.Start], args[0])
-		case s.Name == "map" && len(args) > 1 && mapped.MatchString(args[0]):
-			r.takesAway(text[:s.Start], args[1])
+		case len(args) > 0 && (removers[c.Name] || fileRemovers[c.Name] && fileHandlers[on]) && r.spend(costJudge*len(args[0])):
+			r.takesAway(text[:c.Start], args[0])
+		case c.Name == "map" && len(args) > 1 && mapped.MatchString(args[0]):
+			r.takesAway(text[:c.Start], args[1])
 		}
-		if s.On == "" || !removalMethods[s.Name] || len(args) > 0 && !strings.HasPrefix(args[0], "missing_ok") && !strings.HasPrefix(strings.TrimSpace(args[0]), "recursive") {
+		if c.On == "" || !removalMethods[c.Name] || len(args) > 0 && !strings.HasPrefix(args[0], "missing_ok") && !strings.HasPrefix(strings.TrimSpace(args[0]), "recursive") {
 			continue
 		}
-		receiver := code.Receiver(text, s.Start)
+		receiver := code.Receiver(text, c.Start)
 		if r.spend(costJudge * len(receiver)) {
-			r.takesAway(text[:s.Start], receiver)
+			r.takesAway(text[:c.Start], receiver)
 		}
 	}
 }

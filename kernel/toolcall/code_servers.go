@@ -14,19 +14,19 @@ func (r *reading) asksServers(text string, calls []code.Call) {
 	if !managing.Matches(text) {
 		return
 	}
-	for _, s := range calls {
-		method := requestMethods[s.Name]
-		if method == "" && !requesters[s.Name] {
+	for _, c := range calls {
+		method := requestMethods[c.Name]
+		if method == "" && !requesters[c.Name] {
 			continue
 		}
-		args := code.Arguments(text, s.Open)
+		args := code.Arguments(text, c.Open)
 		if len(args) == 0 || !r.spend(costJudge*len(strings.Join(args, ","))) {
 			continue
 		}
 		if m := verbNamed.FindStringSubmatch(strings.Join(args, ",")); m != nil {
 			method = strings.ToUpper(m[1] + m[2])
 		}
-		if s.Name == "request" && httpMethod.MatchString(strings.Trim(strings.TrimSpace(args[0]), `'"`)) {
+		if c.Name == "request" && httpMethod.MatchString(strings.Trim(strings.TrimSpace(args[0]), `'"`)) {
 			method = strings.ToUpper(strings.Trim(strings.TrimSpace(args[0]), `'"`))
 			args = args[1:]
 		}

@@ -152,12 +152,12 @@ func (r *reading) loadedModel(text string) {
 		return
 	}
 	plain := r.programs.Followed(text)
-	for _, s := range code.Calls(plain) {
-		if !unpickles[s.Name] || s.Name == "source" && s.On != "" || !freeNames[s.Name] && !unpickler.MatchString(s.On) {
+	for _, c := range code.Calls(plain) {
+		if !unpickles[c.Name] || c.Name == "source" && c.On != "" || !freeNames[c.Name] && !unpickler.MatchString(c.On) {
 			continue
 		}
-		args := strings.Join(code.Arguments(plain, s.Open), ",")
-		if s.On == "np." && !strings.Contains(args, "allow_pickle") || s.On == "numpy." && !strings.Contains(args, "allow_pickle") || asPlain.MatchString(args) {
+		args := strings.Join(code.Arguments(plain, c.Open), ",")
+		if c.On == "np." && !strings.Contains(args, "allow_pickle") || c.On == "numpy." && !strings.Contains(args, "allow_pickle") || asPlain.MatchString(args) {
 			continue
 		}
 		for _, address := range addressesOf(args) {

@@ -242,11 +242,11 @@ var plantedIn = regex.ScreenOf(`os\.environ\b`, `process\.env\b`, `\bENV\b`, `rm
 
 // loads judges a program that runs what it fetches, in one expression.
 func (r *reading) loads(text string, calls []code.Call) {
-	for _, s := range calls {
-		if s.On != "" || !runsText[s.Name] {
+	for _, c := range calls {
+		if c.On != "" || !runsText[c.Name] {
 			continue
 		}
-		if args := strings.Join(code.Arguments(text, s.Open), ","); fetchesText.MatchString(args) {
+		if args := strings.Join(code.Arguments(text, c.Open), ","); fetchesText.MatchString(args) {
 			r.breaks(RemoteCodeExecution)
 		}
 	}

@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"fmt"
+	"iter"
 	"path"
 	"strings"
 )
@@ -22,44 +23,45 @@ func newGlobs(patterns []string) (globs, error) {
 		if _, err := path.Match(g.matched, ""); err != nil || p == "" {
 			return nil, fmt.Errorf("%q is not a glob such as db_* or file.[rw]*", p)
 		}
-		if hasRange(g.matched, func(first, last rune) bool { return last < first }) {
-			return nil, fmt.Errorf("the glob %q has a range that no character is in, such as [z-a]", p)
-		}
-		if hasRange(g.matched, func(first, last rune) bool { return first < last && last == foldedSlash }) {
-			return nil, fmt.Errorf("the glob %q has a range that ends with a slash; name the characters", p)
+		for first, last := range ranges(g.matched) {
+			switch {
+			case last < first: // path.Match takes it and matches nothing with it, so the rule would never hold
+				return nil, fmt.Errorf("the glob %q has a range that no character is in, such as [z-a]", p)
+			case first < last && last == foldedSlash:
+				return nil, fmt.Errorf("the glob %q has a range that ends with a slash; name the characters", p)
+			}
 		}
 		out = append(out, g)
 	}
 	return out, nil
 }
 
-// hasRange reports whether a class of a valid pattern has a range, or a character alone, that is
-// so. path.Match takes one that ends before it begins and matches nothing with it, so a rule
-// would never hold.
-func hasRange(pattern string, is func(first, last rune) bool) bool {
-	chars := []rune(pattern)
-	for i := 0; i < len(chars); i++ {
-		switch chars[i] {
-		case '\\':
-			i++
-		case '[':
-			i++
-			if chars[i] == '^' {
+// ranges are those in the classes of a valid pattern; a character alone is one of itself.
+func ranges(pattern string) iter.Seq2[rune, rune] {
+	return func(yield func(first, last rune) bool) {
+		chars := []rune(pattern)
+		for i := 0; i < len(chars); i++ {
+			switch chars[i] {
+			case '\\':
 				i++
-			}
-			for chars[i] != ']' {
-				var first, last rune
-				first, i = classChar(chars, i)
-				if last = first; chars[i] == '-' {
-					last, i = classChar(chars, i+1)
+			case '[':
+				i++
+				if chars[i] == '^' {
+					i++
 				}
-				if is(first, last) {
-					return true
+				for chars[i] != ']' {
+					var first, last rune
+					first, i = classChar(chars, i)
+					if last = first; chars[i] == '-' {
+						last, i = classChar(chars, i+1)
+					}
+					if !yield(first, last) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return false
 }
 
 // classChar returns the character of a class at a place, and the place behind it.
