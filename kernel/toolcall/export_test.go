@@ -223,3 +223,15 @@ func WinnowByWindow(text string) (out []uint64) {
 
 // Impressions returns the features of a call and of each of its parts.
 func Impressions(c Call) [][]uint32 { return resemblance.Impressions(c.asWords(readTool(c.Name))) }
+
+// WeightsSHA256Of is the hash of other weights: of injections with one of them changed, and of
+// a resemblance.
+func WeightsSHA256Of(by float64, resemblance string) string {
+	changed := maps.Clone(weights)
+	for _, name := range slices.Sorted(maps.Keys(changed))[:1] {
+		w := changed[name]
+		w.reads += by
+		changed[name] = w
+	}
+	return hashOf(changed, resemblance)
+}

@@ -29,12 +29,14 @@ type weight struct{ reads, changes float64 }
 // WeightsSHA256 is the hash of all weights that were fitted to data, in lower-case hex: those
 // of injections and those of the resemblance. It tells two interceptors apart that were fitted
 // differently.
-func WeightsSHA256() string {
+func WeightsSHA256() string { return hashOf(weights, resemblance.SHA256()) }
+
+func hashOf(weights map[string]weight, resemblance string) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		_, _ = fmt.Fprintln(h, name, weights[name].reads, weights[name].changes)
 	}
-	_, _ = fmt.Fprintln(h, resemblance.SHA256())
+	_, _ = fmt.Fprintln(h, resemblance)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-lex/lex/kernel/resemblance"
 	"github.com/caddy-lex/lex/kernel/toolcall"
 )
 
@@ -98,3 +99,17 @@ func TestPaddingDoesNotAcquit(t *testing.T) {
 }
 
 const ordinaryWords = "the weekly report of the team in Bern lists what was done since Monday and what is planned until Friday and who is away on which day so that nobody waits for an answer that cannot come before the holidays are over and the office opens again in the new year after the works on the roof have been finished by the builders from next door who also paint the stairs"
+
+// Two interceptors that were fitted differently, in whichever of their weights, have other hashes.
+func TestWeightsSHA256(t *testing.T) {
+	t.Parallel()
+	shipped := toolcall.WeightsSHA256()
+	if toolcall.WeightsSHA256Of(0, resemblance.SHA256()) != shipped {
+		t.Error("the shipped weights have two hashes")
+	}
+	for name, other := range map[string]string{"injections": toolcall.WeightsSHA256Of(1, resemblance.SHA256()), "resemblance": toolcall.WeightsSHA256Of(0, "other")} {
+		if other == shipped {
+			t.Errorf("other weights of %s have the same hash", name)
+		}
+	}
+}
