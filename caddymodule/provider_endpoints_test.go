@@ -355,6 +355,32 @@ func TestStoredAnswers(t *testing.T) {
 	}
 }
 
+// A server has calls of its own where OpenAI has stored answers. What is asked there is read as a
+// call: it takes a step in its session, and the judge of the answer knows it.
+func TestCallsAmongStoredAnswers(t *testing.T) {
+	const path = "/v1/chat/completions/beta"
+	s, seen := listening(t, `{}`)
+	if w := s.post(path, chatQuestion, "X-Lex-Session", "s1"); w.Code != http.StatusOK || w.Body.String() != completion("Paris.") || string(seen.last().body) != chatQuestion {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	r := s.receipts()[0]
+	coverage := r["coverage"].(map[string]any)
+	if r["turn"] != 1.0 || !inspects(coverage, "request.messages") || !inspects(coverage, "response") || len(coverage["unknown"].([]any)) != 0 {
+		t.Errorf("%v", r)
+	}
+	count := seen.count.Load()
+	if w := s.post(path, chatAttack, "X-Lex-Session", "s1"); seen.count.Load() != count || gjson.Get(w.Body.String(), "choices.0.message.refusal").Str == "" {
+		t.Errorf("an attack: %d %s", w.Code, w.Body)
+	}
+	if w := s.post("/v1/chat/completions/input_tokens", chatAttack); w.Code != http.StatusOK || seen.count.Load() != count+1 {
+		t.Errorf("a count: %d %s", w.Code, w.Body)
+	}
+	batch := `{"model":"m","messages":[[{"role":"user","content":"Hello."}],[{"role":"user","content":"` + attack + `"}]]}`
+	if w := s.post("/v1/chat/completions/batch", batch); seen.count.Load() != count+1 || w.Code < 400 {
+		t.Errorf("a batch: %d %s", w.Code, w.Body)
+	}
+}
+
 // inspects reports whether a coverage lists an inspected part of one direction.
 func inspects(coverage map[string]any, direction string) bool {
 	for _, p := range coverage["inspected"].([]any) {

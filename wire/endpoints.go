@@ -239,6 +239,21 @@ func bedrockErrorBody(e Error) []byte {
 
 // endpoints are asked in order.
 var endpoints = []Endpoint{
+	// What stands where a stored answer would: the counts of OpenAI and llama.cpp, vLLM's calls with
+	// several conversations, and its prompts as the model would get them.
+	{
+		Name: "openai_input_tokens", Family: OpenAI, Treatment: Watched, methods: []string{"POST"},
+		Paths: []string{"v1|openai/responses/input_tokens", "chat/completions/input_tokens"},
+	},
+	{
+		Name: "openai_chat_batch", Family: OpenAI, Treatment: Read, Carries: Text, methods: []string{"POST"},
+		Paths: []string{"chat/completions/batch"},
+	},
+	{
+		Name: "openai_render", Family: OpenAI, Treatment: Read, methods: []string{"POST"},
+		Paths: []string{"chat/completions/render", "v1/completions/render"},
+	},
+
 	// Answers that a provider has stored come back as a call's own answer would.
 	{
 		Name: "openai_chat_stored", Family: OpenAI, Treatment: Governed, answer: "openai_chat",
@@ -279,10 +294,6 @@ var endpoints = []Endpoint{
 	{
 		Name: "openai_moderations", Family: OpenAI, Treatment: Watched,
 		Paths: []string{"v1|openai/moderations", "v1/chat/moderations"},
-	},
-	{
-		Name: "openai_input_tokens", Family: OpenAI, Treatment: Watched,
-		Paths: []string{"v1|openai/responses/input_tokens"},
 	},
 	{
 		Name: "openai_tokenize", Family: OpenAI, Treatment: Watched,

@@ -58,8 +58,12 @@ func isAnswers(dir string) bool {
 }
 
 // Request reads the body, which is usually empty. No member of it is part of the
-// dialect's calls, so each is unknown.
+// dialect's calls, so each is unknown. But a server may have calls of its own below the path
+// of the dialect's, and a body that looks like a call is read as one.
 func (s stored) Request(body []byte) (Request, error) {
+	if d, ok := Resembles(body); ok && d.Name() == s.Name() {
+		return s.Dialect.Request(body)
+	}
 	r := Request{Stream: s.stream, Choices: 1, Fetches: s.id, FetchesRest: s.rest}
 	if len(body) == 0 {
 		return r, nil
@@ -74,6 +78,17 @@ func (s stored) Request(body []byte) (Request, error) {
 	return r, w.err
 }
 
+// Answering implements [AnswerReader]: what is asked by a call is answered as one.
+func (s stored) Answering(r Request) Dialect {
+	if r.Fetches != "" {
+		return s
+	}
+	if reader, ok := s.Dialect.(AnswerReader); ok {
+		return reader.Answering(r)
+	}
+	return s.Dialect
+}
+
 // WithoutCalls implements [CallEditor]: a stored answer has the calls that the call once
 // got.
 func (s stored) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
@@ -86,6 +101,7 @@ func (s stored) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error)
 
 // Interface guards
 var (
-	_ Dialect    = stored{}
-	_ CallEditor = stored{}
+	_ Dialect      = stored{}
+	_ CallEditor   = stored{}
+	_ AnswerReader = stored{}
 )
