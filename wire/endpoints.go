@@ -427,6 +427,7 @@ var endpoints = []Endpoint{
 		Name: "bedrock_count_tokens", Family: Bedrock, Treatment: Watched,
 		Paths: []string{"model/*/count-tokens"},
 	},
+	{Name: "bedrock_count_tokens", Family: Bedrock, Treatment: Read, Paths: []string{"model/**/count-tokens"}},
 	{
 		Name: "bedrock_converse", Family: Bedrock, Treatment: Read, Carries: Text,
 		Paths: []string{"model/**/converse|converse-stream"},

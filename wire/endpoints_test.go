@@ -97,6 +97,8 @@ func TestFindEndpoint(t *testing.T) {
 		{post, "/model/anthropic.claude-3:0/converse", nil, "bedrock_converse", wire.Read},
 		{post, "/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/converse-stream", nil, "bedrock_converse", wire.Read},
 		{post, "/model/anthropic.claude-3:0/invoke-with-response-stream", nil, "bedrock_invoke", wire.Read},
+		{post, "/model/anthropic.claude-3:0/count-tokens", nil, "bedrock_count_tokens", wire.Watched},
+		{post, "/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/count-tokens", nil, "bedrock_count_tokens", wire.Read},
 		{post, "/v1/embeddings;a", nil, "openai_embeddings", wire.Read},
 		{post, "/v1/moderations;a", nil, "openai_moderations", wire.Read},
 		{get, "/v1;a/chat/completions/chatcmpl-1;b", nil, "openai_chat_stored", wire.Governed},

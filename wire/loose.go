@@ -107,6 +107,8 @@ func (l *looseLevel) refersTo(s string) Kind {
 	switch {
 	case l.object && l.name == "url:" && l.of == "source:":
 		return File
+	case l.object && l.name == "id:" && l.of == "prompt:": // OpenAI's, beside its variables
+		return Stored
 	case !l.object, l.name == "url:", l.name == "id:":
 		return looseReferences[l.of]
 	}

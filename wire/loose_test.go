@@ -57,6 +57,7 @@ func TestLooselyListsWhatIsNotThere(t *testing.T) {
 		`{"previous_response_id":"resp_1","conversation":{"id":"conv_1"}}`:                                `stored|stored`,
 		`{"input":[{"type":"image","uri":"https://a.example/i.png"},{"type":"image","uri":"i"}]}`:         `file`,
 		`{"images":["https://a.example/i.png","a cat"],"image":"a dog","document":"gs://b/d.pdf"}`:        `image|file`,
+		`{"prompt":{"id":"pmpt_1","version":"2","variables":{"city":"Paris"}},"id":"x"}`:                  `stored`,
 		`{"conversation":null,"previous_response_id":""}`:                                                 ``,
 		`{"cachedContent":"cachedContents/1"}`:                                                            `stored`,
 		`{"input":[1,2,3],"note":"Hello there"}`:                                                          `tokens`,
