@@ -26,6 +26,7 @@ type embeddings struct {
 	mu    sync.Mutex
 	texts []string // of single questions, the references left out
 	keys  []string
+	names []string // of the models that were asked for, in OpenAI's API
 }
 
 func newEmbeddings(t *testing.T) *embeddings {
@@ -44,6 +45,7 @@ func (e *embeddings) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var ask struct {
+		Model    string
 		Input    []string
 		Requests []struct {
 			Content struct{ Parts []struct{ Text string } }
@@ -54,7 +56,7 @@ func (e *embeddings) serve(w http.ResponseWriter, r *http.Request) {
 	for _, q := range ask.Requests {
 		texts = append(texts, q.Content.Parts[0].Text)
 	}
-	e.note(r, texts)
+	e.note(r, ask.Model, texts)
 	var data, values []any
 	for i, text := range texts {
 		v := []float64{0, 1}
@@ -67,9 +69,10 @@ func (e *embeddings) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data, "embeddings": values})
 }
 
-func (e *embeddings) note(r *http.Request, texts []string) {
+func (e *embeddings) note(r *http.Request, name string, texts []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.names = append(e.names, name)
 	e.keys = append(e.keys, r.Header.Get("X-Goog-Api-Key")+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	if len(texts) == 1 {
 		e.texts = append(e.texts, texts[0])
@@ -117,6 +120,22 @@ func TestRemoteEmbedders(t *testing.T) {
 				t.Errorf("keys %q", e.keys)
 			}
 		})
+	}
+}
+
+// Where a model is served, and its name, may come from the environment as its key may.
+func TestEmbeddersOfTheEnvironment(t *testing.T) {
+	e := newEmbeddings(t)
+	t.Setenv("LEX_TEST_URL", e.URL)
+	t.Setenv("LEX_TEST_MODEL", "acme")
+	s := newSiteWith(t, `{"baseline":"never"}`, map[string]any{"embedder": map[string]any{
+		"provider": "openai", "base_url": "{env.LEX_TEST_URL}", "model": "{env.LEX_TEST_MODEL}-small",
+	}}, answering("application/json", completion("Paris.")))
+	if near := govern(s, `{"prompt":"What does a horse eat?","session_id":"s"}`); near["prompt_threat_signal"] != 1.0 || near["detection_degraded"] != false {
+		t.Errorf("%v", near)
+	}
+	if len(e.names) != 2 || slices.ContainsFunc(e.names, func(name string) bool { return name != "acme-small" }) {
+		t.Errorf("asked for %q", e.names)
 	}
 }
 

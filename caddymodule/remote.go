@@ -1,7 +1,6 @@
 package caddymodule
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -21,10 +20,11 @@ var remotes = caddy.NewUsagePool()
 
 // Remote holds what all remote models have in common.
 type Remote struct {
-	// Address of the API up to and with the version. Default: the provider's.
+	// Address of the API up to and with the version. Default: the provider's. Placeholders are
+	// resolved as in api_key.
 	BaseURL string `json:"base_url,omitempty"`
 
-	// The model, as the provider names it.
+	// The model, as the provider names it. Placeholders are resolved as in api_key.
 	Model string `json:"model,omitempty"`
 
 	// The credential. Placeholders such as {env.GEMINI_API_KEY} or
@@ -52,17 +52,24 @@ func (r *Remote) options() options {
 	}
 }
 
-// config resolves the key. One that was given and comes to nothing is an error:
-// a variable that was forgotten is not a server without a key.
+// config resolves the placeholders. An option that was given and comes to nothing is an error: a
+// variable that was forgotten is not a server without a key, or the provider's own.
 func (r *Remote) config(provider string) (model.Config, error) {
-	key, err := resolveSecret(r.APIKey)
-	if err != nil {
-		return model.Config{}, errors.New("api_key has a placeholder that is not known")
+	c := model.Config{Provider: provider, Timeout: time.Duration(r.Timeout)}
+	for _, option := range []struct {
+		name, raw string
+		to        *string
+	}{{"base_url", r.BaseURL, &c.BaseURL}, {"model", r.Model, &c.Model}, {"api_key", r.APIKey, &c.Key}} {
+		value, err := resolveSecret(option.raw)
+		if err != nil {
+			return model.Config{}, fmt.Errorf("%s has a placeholder that is not known", option.name)
+		}
+		if option.raw != "" && value == "" {
+			return model.Config{}, fmt.Errorf("%s is set, but what it names is empty: set the variable or the file, or leave %[1]s out", option.name)
+		}
+		*option.to = value
 	}
-	if r.APIKey != "" && key == "" {
-		return model.Config{}, errors.New("api_key is set, but what it names is empty: set the variable or the file, or leave api_key out")
-	}
-	return model.Config{Provider: provider, BaseURL: r.BaseURL, Model: r.Model, Key: key, Timeout: time.Duration(r.Timeout)}, nil
+	return c, nil
 }
 
 // remoteKey tells clients apart: an embedder and a judge may have one and the
