@@ -134,6 +134,30 @@ func TestAResentConversationIsOneSession(t *testing.T) {
 	}
 }
 
+// The Responses API has the application's instructions outside the conversation, before or
+// behind it: the SDKs of the language decide. They come with each turn and part none of them
+// from the one before.
+func TestAResentConversationWithInstructionsIsOneSession(t *testing.T) {
+	const instructions = `"instructions":"You are a helpful assistant."`
+	for name, body := range map[string]string{
+		"before": `{` + instructions + `,"model":"m","input":[%s]}`,
+		"behind": `{"model":"m","input":[%s],` + instructions + `}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, `{}`, answering("application/json", reply(said("msg_1", "Paris."))))
+			var items []string
+			for _, question := range []string{"What is the capital of France?", "Is it a large city?", "And the capital of Italy?"} {
+				items = append(items, userMessage(question))
+				if w := s.post("/v1/responses", fmt.Sprintf(body, strings.Join(items, ","))); w.Code != http.StatusOK {
+					t.Fatalf("%d %s", w.Code, w.Body)
+				}
+				items = append(items, said("msg_1", "Paris."))
+			}
+			checkOneSession(t, s, s.receipts())
+		})
+	}
+}
+
 // stoppedLate is a stream that gives in after much harmless text has left.
 var stoppedLate = chunk("", map[int]string{0: strings.Repeat("Paris is the capital of France. ", 20)}) +
 	chunk("", map[int]string{0: capitulation}) + chunk("stop", map[int]string{0: ""}) + "data: [DONE]\n\n"

@@ -15,12 +15,7 @@ import (
 // messages there, but it is the first message of the conversation, wherever in the body
 // it stands.
 func anthropicRequest(w *walk, root gjson.Result) {
-	root.ForEach(func(key, value gjson.Result) bool {
-		if key.Str == "system" && value.Type != gjson.Null {
-			w.in("system", value, func(w *walk, v gjson.Result) { w.inMessage(System, v, anthropicText) })
-		}
-		return true
-	})
+	w.system(root, "system", anthropicText)
 	if w.err == nil {
 		anthropicBody(w, root)
 	}

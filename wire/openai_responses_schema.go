@@ -11,10 +11,19 @@ import (
 // and compatible servers are known to add
 // (https://platform.openai.com/docs/api-reference/responses).
 
-// responsesRequest is the body of POST /v1/responses.
-var responsesRequest = object(members{
+// responsesRequest reads the body of POST /v1/responses. Its instructions stand outside
+// the input, but they are the first message of the conversation, wherever in the body they
+// stand: as the newest turn they would part it from its history.
+func responsesRequest(w *walk, root gjson.Result) {
+	w.system(root, "instructions", text(Text))
+	if w.err == nil {
+		responsesMembers(w, root)
+	}
+}
+
+var responsesMembers = object(members{
+	"instructions": opaque, // read before
 	"input":        anyOf{text: responsesQuestion, list: list(responsesInputItem)}.read,
-	"instructions": as(System, text(Text)),
 	"prompt":       as(Other, responsesTemplate),
 	"tools":        as(Definition, list(responsesTool)),
 	"tool_choice":  as(Definition, chatToolChoice),

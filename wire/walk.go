@@ -35,6 +35,16 @@ func (w *walk) inMessage(role Role, v gjson.Result, read schema) {
 	w.message = 0
 }
 
+// system reads a member with the application's instructions as the next message.
+func (w *walk) system(root gjson.Result, name string, read schema) {
+	root.ForEach(func(key, value gjson.Result) bool {
+		if key.Str == name && value.Type != gjson.Null {
+			w.in(name, value, func(w *walk, v gjson.Result) { w.inMessage(System, v, read) })
+		}
+		return true
+	})
+}
+
 // inChoice reads the next choice of an answer.
 func inChoice(read schema) schema {
 	return func(w *walk, v gjson.Result) { w.inMessage(w.role, v, read) }
