@@ -134,14 +134,17 @@ func TestAResentConversationIsOneSession(t *testing.T) {
 	}
 }
 
-// The Responses API has the application's instructions outside the conversation, before or
-// behind it: the SDKs of the language decide. They come with each turn and part none of them
-// from the one before.
+// The Responses API has the application's instructions, or a prompt that the provider keeps,
+// outside the conversation, before or behind it: the SDKs of the language decide. They come with
+// each turn and part none of them from the one before.
 func TestAResentConversationWithInstructionsIsOneSession(t *testing.T) {
 	const instructions = `"instructions":"You are a helpful assistant."`
+	const prompt = `"prompt":{"id":"pmpt_1","variables":{"customer":"Ann"}}`
 	for name, body := range map[string]string{
-		"before": `{` + instructions + `,"model":"m","input":[%s]}`,
-		"behind": `{"model":"m","input":[%s],` + instructions + `}`,
+		"instructions before": `{` + instructions + `,"model":"m","input":[%s]}`,
+		"instructions behind": `{"model":"m","input":[%s],` + instructions + `}`,
+		"prompt before":       `{` + prompt + `,"model":"m","input":[%s]}`,
+		"prompt behind":       `{"model":"m","input":[%s],` + prompt + `}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, `{}`, answering("application/json", reply(said("msg_1", "Paris."))))

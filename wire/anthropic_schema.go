@@ -15,7 +15,7 @@ import (
 // messages there, but it is the first message of the conversation, wherever in the body
 // it stands.
 func anthropicRequest(w *walk, root gjson.Result) {
-	w.system(root, "system", anthropicText)
+	w.first(root, "system", message(System, anthropicText))
 	if w.err == nil {
 		anthropicBody(w, root)
 	}

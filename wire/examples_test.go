@@ -1,12 +1,16 @@
 package wire_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/caddy-lex/lex/wire"
 )
@@ -38,6 +42,50 @@ func TestExamples(t *testing.T) {
 			golden(t, name+".read", []byte(readExample(t, d, file, body)))
 		})
 	}
+}
+
+// SDKs write the members of a call in orders of their own. What is read is the same, and so is
+// which of it is the history.
+func TestOrderOfMembers(t *testing.T) {
+	files, err := filepath.Glob("testdata/examples/*/*.request.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d examples, %v", len(files), err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := gjson.ParseBytes(body)
+		if !root.IsObject() {
+			continue
+		}
+		var members []string
+		root.ForEach(func(name, value gjson.Result) bool {
+			members = append(members, name.Raw+":"+value.Raw)
+			return true
+		})
+		slices.Reverse(members)
+		d := dialect(t, filepath.Base(filepath.Dir(file)))
+		given, err1 := d.Request(body)
+		reversed, err2 := d.Request([]byte("{" + strings.Join(members, ",") + "}"))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if want, got := sortedParts(given.Parts), sortedParts(reversed.Parts); want != got || given.Prompt() != reversed.Prompt() {
+			t.Errorf("%s:\n%s\nand from the last member to the first:\n%s", file, want, got)
+		}
+	}
+}
+
+// sortedParts says what was read, in no order of the body.
+func sortedParts(parts []wire.Part) string {
+	var lines []string
+	for _, p := range parts {
+		lines = append(lines, fmt.Sprintf("%s %d %s %s %q earlier=%t result=%d", p.Path, p.Message, p.Role, p.Kind, p.Text, p.Earlier, p.Result))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 func readExample(t *testing.T, d wire.Dialect, file string, body []byte) string {

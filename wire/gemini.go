@@ -92,9 +92,7 @@ func (d gemini) Request(body []byte) (Request, error) {
 	r.Structured = geminiStructured(config)
 	w := walk{role: Other, toModel: true}
 	for _, name := range []string{"systemInstruction", "system_instruction"} {
-		if system := root.Get(name); system.Exists() {
-			w.in(name, system, func(w *walk, v gjson.Result) { w.inMessage(System, v, geminiSystem) })
-		}
+		w.first(root, name, message(System, geminiSystem))
 	}
 	geminiRequest(&w, root)
 	w.markEarlier()

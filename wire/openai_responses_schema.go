@@ -11,23 +11,22 @@ import (
 // and compatible servers are known to add
 // (https://platform.openai.com/docs/api-reference/responses).
 
-// responsesRequest reads the body of POST /v1/responses. Its instructions stand outside
-// the input, but they are the first message of the conversation, wherever in the body they
-// stand: as the newest turn they would part it from its history.
+// responsesRequest reads the body of POST /v1/responses. Its instructions and the prompt that
+// stands in their place are not in the input, but come before it.
 func responsesRequest(w *walk, root gjson.Result) {
-	w.system(root, "instructions", text(Text))
+	w.first(root, "instructions", message(System, text(Text)))
+	w.first(root, "prompt", as(Other, responsesTemplate))
 	if w.err == nil {
 		responsesMembers(w, root)
 	}
 }
 
 var responsesMembers = object(members{
-	"instructions": opaque, // read before
-	"input":        anyOf{text: responsesQuestion, list: list(responsesInputItem)}.read,
-	"prompt":       as(Other, responsesTemplate),
-	"tools":        as(Definition, list(responsesTool)),
-	"tool_choice":  as(Definition, chatToolChoice),
-	"text":         as(Definition, responsesText),
+	"instructions": opaque, "prompt": opaque, // read before
+	"input":       anyOf{text: message(User, text(Text)), list: list(responsesInputItem)}.read,
+	"tools":       as(Definition, list(responsesTool)),
+	"tool_choice": as(Definition, chatToolChoice),
+	"text":        as(Definition, responsesText),
 	"reasoning": object(members{
 		"effort": effort, "summary": scalar, "generate_summary": scalar, "context": scalar, "mode": scalar,
 	}),
@@ -50,17 +49,12 @@ func responsesContext(kind Kind) schema {
 	return list(object(members{"type": scalar, "compact_threshold": scalar, "instructions": text(kind)}))
 }
 
-// responsesQuestion reads an input that is one text: the user's message.
-func responsesQuestion(w *walk, v gjson.Result) { w.inMessage(User, v, text(Text)) }
-
 // responsesTemplate is a prompt that the provider keeps. Only the variables that are
 // put into it are in the body; they are the user's.
 var responsesTemplate = object(members{
-	"id":      media(Stored),
-	"version": scalar,
-	"variables": func(w *walk, v gjson.Result) {
-		w.inMessage(User, v, each(anyOf{text: text(Text), object: responsesPart(Text)}.read))
-	},
+	"id":        media(Stored),
+	"version":   scalar,
+	"variables": message(User, each(anyOf{text: text(Text), object: responsesPart(Text)}.read)),
 })
 
 // responsesText says which form the answer's text has.

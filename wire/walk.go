@@ -35,11 +35,18 @@ func (w *walk) inMessage(role Role, v gjson.Result, read schema) {
 	w.message = 0
 }
 
-// system reads a member with the application's instructions as the next message.
-func (w *walk) system(root gjson.Result, name string, read schema) {
+// message reads a value as the next message.
+func message(role Role, read schema) schema {
+	return func(w *walk, v gjson.Result) { w.inMessage(role, v, read) }
+}
+
+// first reads a member before all others. APIs have what the application says outside the
+// conversation, but it is the first message there, wherever in the body it stands: as part of
+// the newest turn it would part that from its history.
+func (w *walk) first(root gjson.Result, name string, read schema) {
 	root.ForEach(func(key, value gjson.Result) bool {
 		if key.Str == name && value.Type != gjson.Null {
-			w.in(name, value, func(w *walk, v gjson.Result) { w.inMessage(System, v, read) })
+			w.in(name, value, read)
 		}
 		return true
 	})
