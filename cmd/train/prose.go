@@ -19,6 +19,8 @@ There are six heads: identity, coercion, exploitative, harm_request, sycophancy 
 
 Two readers of requests for harm and of attacks on the assistant, one for English and one for other languages, stand beside the heads and have [a card of their own](LANGUAGES.md). Of the score of harm_request, or identity, and that of the reader the higher one counts.
 
+One short question without a condition ("why did you refuse that?", "what did I say wrong?") counts nothing for coercion and sycophancy: people ask so who were refused or corrected, the heads know the words from threats, and one refusal would lead to the next. No attack of the data is lost by that, and two harmless prompts are gained; of 160 fresh lines by an author who was told to write what people type then, 2 were refused, and 1 with it.
+
 The embedding is the mean of the words' vectors in 64 dimensions less what ordinary texts have in common.
 
 Besides the labelled data, training sees: hand-written lines and acts (cmd/train/seeds: ordinary acts that sound alarming beside harmful ones that do not, in seventeen languages, put through the same ways of asking, stories, roles and jailbreaks, so that no frame decides); the training part of the labelled prompts in the same frames; lines of running text as ordinary prompts and documents; and documents of many shapes into which an instruction was put, beside the same without. The heads of users also learn what applications send (cmd/train/seeds/assistant/applications and cmd/train/seeds/languages/applications: 10,480 prompts), and the identity head the 10,780 other English prompts of the readers' second question. The injection head, and the hidden layer, do not: much of what an application orders would be an attack in a document.

@@ -262,6 +262,9 @@ func (m *Model) raise(worst *[Heads]float64, found *concealed, source Source, vi
 			if p[Coercion] > maxNotedScore && isReportedThreat(view.Text) {
 				p[Coercion] = maxNotedScore
 			}
+			if isPlainQuestion(view.Text) {
+				p[Coercion], p[Sycophancy] = 0, 0
+			}
 			if i == 0 && isBackchannel(view.Text) {
 				p = [Heads]float64{}
 			}

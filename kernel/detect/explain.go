@@ -51,11 +51,11 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 		if i == 0 && isBackchannel(view.Text) {
 			continue
 		}
-		rule := selfReference(view.from)
+		rule, asks := selfReference(view.from), isPlainQuestion(view.Text)
 		r := reading{m: m}
 		short := Explanation{Score: -1} // of a text that fits into one window: its end is its whole
 		r.window = func(_, window counters, text string) {
-			e := m.explained(&window, rule)
+			e := m.explained(&window, rule, asks)
 			e.Window = strings.TrimSpace(text)
 			m.explainRequests(&e, &window, text, rule)
 			if r.blocks < WindowBlocks {
@@ -77,11 +77,15 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 	return best, nil
 }
 
-// explained explains the loudest of the user's heads.
-func (m *Model) explained(t *counters, rule bool) (e Explanation) {
+// explained explains the loudest of the user's heads, of those that count if the text only
+// asks.
+func (m *Model) explained(t *counters, rule, asks bool) (e Explanation) {
 	logits := m.logits(t)
 	top := math.Inf(-1)
 	for h, x := range logits[:Injection] {
+		if asks && (Head(h) == Coercion || Head(h) == Sycophancy) {
+			continue
+		}
 		if rule {
 			x += float64(m.numbers.Rule[h])
 		}
