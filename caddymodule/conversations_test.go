@@ -79,6 +79,8 @@ func checkOneSession(t *testing.T, s *site, receipts []map[string]any) {
 const (
 	toolCall   = `{"id":"c","type":"function","function":{"name":"lookup","arguments":"{\"city\":\"Paris\"}"}}`
 	toolResult = `{"role":"tool","tool_call_id":"c","content":"Paris has two million inhabitants."}`
+
+	harmfulCall = `{"id":"d","type":"function","function":{"name":"run_shell","arguments":"{\"command\":\"rm -rf / --no-preserve-root\"}"}}`
 )
 
 // The state of a conversation is found whatever the answer was, and however the
@@ -103,6 +105,8 @@ func TestAResentConversationIsOneSession(t *testing.T) {
 		"a call with empty content":       {`{"role":"assistant","content":"","tool_calls":[` + toolCall + `]}`, []string{called, toolResult}},
 		"a call written anew":             {called, []string{strings.Replace(called, `{\"city\":\"Paris\"}`, `{ \"city\": \"Paris\" }`, 1), toolResult}},
 		"a call and text":                 {`{"role":"assistant","content":"I look it up.","tool_calls":[` + toolCall + `]}`, []string{`{"role":"assistant","content":[{"type":"text","text":"I look it up."}],"tool_calls":[` + toolCall + `]}`, toolResult}},
+		"a call and text left out":        {`{"role":"assistant","content":"I look it up.","tool_calls":[` + toolCall + `]}`, []string{called, toolResult}},
+		"a call and a note left out":      {`{"role":"assistant","content":null,"tool_calls":[` + toolCall + `,` + harmfulCall + `]}`, []string{called, toolResult}},
 		"an old call":                     {`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, []string{`{"role":"assistant","content":"","function_call":{"name":"f","arguments":"{}"}}`, `{"role":"function","name":"f","content":"4"}`}},
 		"reasoning kept":                  {thought, []string{thought, next}},
 		"reasoning left out":              {thought, []string{`{"role":"assistant","content":"Paris."}`, next}},

@@ -86,6 +86,9 @@ func (d Decisions) blocksCall() bool {
 	return d.Turn.Call.Decision == kernel.Blocked || len(d.Blocked()) > 0
 }
 
+// passesCall reports whether the client gets a call of the answer.
+func (d Decisions) passesCall() bool { return !d.Turn.Refused && len(d.Blocked()) < len(d.Calls) }
+
 // unanswered returns the calls that the client does not get, by their ids, for providers
 // that wait for results: those that are blocked, or all if the answer is refused. Ids that
 // are too long to be remembered are left out.

@@ -135,7 +135,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 		// the client may go on from. Another turn of the very same texts may have left
 		// its state there: then there is nothing to add to it but this receipt, whose
 		// commitments are made with the secret that is kept there.
-		choices := sent.choices()
+		choices := sent.resent(decisions)
 		if o.Kept {
 			choices = append(slices.Clone(choices), "") // the client may name the answer instead of resending it
 		}
@@ -219,6 +219,16 @@ func (s Sent) choices() []string {
 		return []string{s.Text}
 	}
 	return s.Choices[:min(len(s.Choices), wire.MaxChoices)]
+}
+
+// resent returns the texts with which the client may send the answer back. Some
+// frameworks leave out what stands beside the calls of tools, the note in place of a
+// blocked one included.
+func (s Sent) resent(d Decisions) []string {
+	if d.passesCall() {
+		return append(slices.Clone(s.choices()), "")
+	}
+	return s.choices()
 }
 
 // RefusedChoices returns the texts of the choices of a refused answer. begun has those that
@@ -383,7 +393,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	}
 	switch {
 	case o.Conversation != nil:
-		if m.Histories = o.Conversation.futures(sent.choices()); j.input.unasked {
+		if m.Histories = o.Conversation.futures(sent.resent(d)); j.input.unasked {
 			m.Histories = nil // it is read again
 		}
 		m.remembers(slices.Concat(j.unreadOfRequest(sent.choices()), j.unreadOfAnswer(o.session.Secret, sent.choices())))
