@@ -11,8 +11,9 @@ import (
 
 // ollamaChatRequest is the body of POST /api/chat.
 var ollamaChatRequest = object(ollamaRequest(members{
-	"messages": as(Other, list(ollamaMessage)),
-	"tools":    as(Definition, list(ollamaTool)),
+	"messages":    as(Other, list(ollamaMessage)),
+	"tools":       as(Definition, list(ollamaTool)),
+	"tool_choice": as(Definition, chatToolChoice), // which the server does not know, and the AI SDK's provider sends
 }))
 
 // ollamaGenerateRequest is the body of POST /api/generate. The template says how the
@@ -108,6 +109,7 @@ var ollamaTool = object(members{
 	"type": word("function"), "items": gathered(Schema),
 	"function": object(members{
 		"name": text(Name), "description": text(Text), "parameters": gathered(Schema), "type": scalar,
+		"strict": scalar, // which LangChain sends to every server
 	}),
 })
 

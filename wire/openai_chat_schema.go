@@ -73,6 +73,7 @@ var chatMessageMembers = object(members{
 	}),
 	"annotations":  gathered(Annotation),
 	"tool_call_id": scalar,
+	"prefix":       scalar, // Mistral's, of every message of the assistant
 })
 
 // chatContent is a string or an array of parts.
@@ -86,6 +87,10 @@ var chatPart = attached(textBlock, object(members{
 	"input_audio":             media(Audio),
 	"file":                    media(File),
 	"prompt_cache_breakpoint": opaque,
+
+	// The OpenAI Agents SDK resends an answer with these of its message in its text.
+	"role":        word("assistant"),
+	"annotations": gathered(Annotation),
 }))
 
 var chatToolCall = object(members{
@@ -124,6 +129,7 @@ var chatFormat = object(members{
 	"json_schema": object(members{
 		"name": text(Name), "description": text(Text), "schema": gathered(Schema), "strict": scalar,
 	}),
+	"schema": gathered(Schema), // of a json_object, on other servers
 })
 
 // chatToolChoice is a mode or names the tools that may be called.

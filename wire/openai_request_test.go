@@ -128,6 +128,30 @@ func TestChatRequest(t *testing.T) {
 	})
 }
 
+// Frameworks add members that their users cannot leave out. They are known, so that what
+// nobody knows stands out among them.
+func TestMembersOfFrameworks(t *testing.T) {
+	for _, c := range []struct{ dialect, body string }{
+		{"openai_chat", `{"messages":[{"role":"assistant","content":"Hi.","prefix":false}]}`},
+		{"openai_chat", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"Hi.","role":"assistant","refusal":null}]}]}`},
+		{"openai_chat", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"Hi.","annotations":[]}]}]}`},
+		{"openai_chat", `{"messages":[],"response_format":{"type":"json_object","schema":{"type":"object"}}}`},
+		{"ollama_chat", `{"messages":[],"tools":[{"type":"function","function":{"name":"f","strict":true}}]}`},
+		{"ollama_chat", `{"messages":[],"tool_choice":"auto"}`},
+	} {
+		d, _ := wire.Named(c.dialect)
+		r, err := d.Request([]byte(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.Parts {
+			if p.Kind == wire.Unknown {
+				t.Errorf("%s: %s is not known", c.body, p.Path)
+			}
+		}
+	}
+}
+
 // What the dialect does not know is listed, wherever it stands.
 func TestChatRequestUnknown(t *testing.T) {
 	r, err := dialect(t, "openai").Request([]byte(`{
