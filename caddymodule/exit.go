@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -49,42 +50,63 @@ var process = newFlights()
 
 // flights are the requests that are being governed.
 type flights struct {
-	mu      sync.Mutex
-	cancels map[context.Context]context.CancelCauseFunc
-	ended   bool
-	ending  sync.Once
-	landed  chan struct{} // closed when the last one ends after end
+	mu     sync.Mutex
+	flying map[context.Context]flight
+	ended  bool
+	ending sync.Once
+	landed chan struct{} // closed when the last one ends after end
+}
+
+// A flight is one of them.
+type flight struct {
+	cancel context.CancelCauseFunc
+	client http.ResponseWriter
+}
+
+// stopWriting ends a write that the client does not take. It goes by the writer below all others:
+// those of Caddy remember deadlines, for the goroutine that writes alone.
+func (f flight) stopWriting() {
+	w := f.client
+	for {
+		above, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			break
+		}
+		w = above.Unwrap()
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now()) // only writers in tests know no deadlines
 }
 
 func newFlights() *flights {
-	return &flights{cancels: make(map[context.Context]context.CancelCauseFunc), landed: make(chan struct{})}
+	return &flights{flying: make(map[context.Context]flight), landed: make(chan struct{})}
 }
 
-// begin adds a request with the given context and returns its context from now on,
-// which is cancelled when the process exits. It returns errExiting if the process
-// is exiting already. The caller calls landed once, when nothing is left to do for
+// begin adds a request with the given context, whose answer is written to w, and returns its
+// context from now on, which is cancelled when the process exits. It returns errExiting if the
+// process is exiting already. The caller calls landed once, when nothing is left to do for
 // the request.
-func (f *flights) begin(ctx context.Context) (_ context.Context, landed func(), err error) {
+func (f *flights) begin(ctx context.Context, w http.ResponseWriter) (_ context.Context, landed func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
 		return nil, nil, errExiting
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	f.cancels[ctx] = cancel
+	f.flying[ctx] = flight{cancel, w}
 	return ctx, func() {
 		cancel(nil)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if delete(f.cancels, ctx); f.ended && len(f.cancels) == 0 {
+		if delete(f.flying, ctx); f.ended && len(f.flying) == 0 {
 			close(f.landed)
 		}
 	}, nil
 }
 
 // end cancels all requests and waits until they have landed, but no longer than
-// limit, and for the end of their answers to be sent. Called again it waits for the first
-// call.
+// limit, and for the end of their answers to be sent. Half of it is for clients that are slow to
+// read: a write to one that does not would wait for longer than that (writeTime), and what the
+// client has got would have no receipt. Called again it waits for the first call.
 func (f *flights) end(limit time.Duration) {
 	f.ending.Do(func() { f.endOnce(limit) })
 }
@@ -92,18 +114,39 @@ func (f *flights) end(limit time.Duration) {
 func (f *flights) endOnce(limit time.Duration) {
 	f.mu.Lock()
 	f.ended = true
-	for _, cancel := range f.cancels {
-		cancel(errExiting)
+	for _, one := range f.flying {
+		one.cancel(errExiting)
 	}
-	flying := len(f.cancels)
+	flying := len(f.flying)
 	f.mu.Unlock()
 	if flying == 0 {
 		return
 	}
+	landed := f.haveLanded(limit / 2)
+	if !landed {
+		f.stopWriting()
+		landed = f.haveLanded(limit / 2)
+	}
+	if landed {
+		time.Sleep(lastBytesTime)
+	}
+}
+
+// haveLanded waits until all have landed, but no longer than limit, and reports whether they have.
+func (f *flights) haveLanded(limit time.Duration) bool {
 	select {
 	case <-f.landed:
-		time.Sleep(lastBytesTime)
+		return true
 	case <-time.After(limit):
+		return false
+	}
+}
+
+func (f *flights) stopWriting() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.flying {
+		one.stopWriting()
 	}
 }
 

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,7 @@ func TestExitWaitsForRequests(t *testing.T) {
 		var landed atomic.Int32
 		began := time.Now()
 		for range 3 {
-			ctx, land, err := f.begin(t.Context())
+			ctx, land, err := f.begin(t.Context(), httptest.NewRecorder())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +34,7 @@ func TestExitWaitsForRequests(t *testing.T) {
 			}()
 		}
 		gone, leave := context.WithCancel(t.Context())
-		ctx, land, err := f.begin(gone)
+		ctx, land, err := f.begin(gone, httptest.NewRecorder())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +46,7 @@ func TestExitWaitsForRequests(t *testing.T) {
 		if landed.Load() != 3 || time.Since(began) != time.Second+lastBytesTime {
 			t.Errorf("%d requests landed within %v", landed.Load(), time.Since(began))
 		}
-		if _, _, err := f.begin(t.Context()); !errors.Is(err, errExiting) {
+		if _, _, err := f.begin(t.Context(), httptest.NewRecorder()); !errors.Is(err, errExiting) {
 			t.Errorf("a request that began during the exit got %v", err)
 		}
 	})
@@ -60,7 +61,7 @@ func TestExitIsBounded(t *testing.T) {
 			t.Errorf("without requests it took %v", time.Since(began))
 		}
 		f := newFlights()
-		_, land, err := f.begin(t.Context())
+		_, land, err := f.begin(t.Context(), httptest.NewRecorder())
 		if err != nil {
 			t.Fatal(err)
 		}

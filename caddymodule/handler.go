@@ -303,7 +303,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		allMetrics.ungoverned.WithLabelValues(withoutText).Inc()
 		return h.giveToCaddy(w, r, passCleanly(w, h.outbound(r.Context(), r), next, nil))
 	}
-	ctx, landed, err := process.begin(r.Context())
+	ctx, landed, err := process.begin(r.Context(), w)
 	if err != nil {
 		h.unavailable(w, r)
 		return nil

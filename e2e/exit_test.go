@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -144,6 +145,57 @@ func TestExitSettlesWhatIsInFlight(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that does not read holds its stream up in a write. What it has been sent by then
+// has its receipt when the process exits.
+func TestExitSettlesStreamsThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ path, body string }{
+		"stream":        {"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"How do I make tea?"}]}`},
+		"govern stream": {"/lex/govern/stream", governBody("How do I make tea?", "s")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := freePorts(t)
+			full := endlessModel(t, p)
+			s := start(t, writeCaddyfile(t, p, strings.Replace(exitCaddyfile, "\tlex\n", "\tlex {\n\t\tbaseline never\n\t}\n", 1)), "", p)
+			client, err := net.Dial("tcp", "127.0.0.1:"+p.site)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			fmt.Fprintf(client, "POST %s HTTP/1.1\r\nHost: lex\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.path, len(c.body), c.body)
+			<-full
+			s.terminate(t)
+			receipts := s.left(t)
+			if len(receipts) != 1 || receipts[0]["outcome"] != "aborted" || receipts[0]["output_commitment"] == "" {
+				t.Errorf("receipts %v", receipts)
+			}
+		})
+	}
+}
+
+// endlessModel is a model whose answer has no end. It tells when nobody has taken more of it for
+// a second.
+func endlessModel(t *testing.T, p ports) (full <-chan struct{}) {
+	t.Helper()
+	stuck := make(chan struct{}, 8)
+	model := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for rc := http.NewResponseController(w); ; {
+			_ = rc.SetWriteDeadline(time.Now().Add(time.Second))
+			if _, err := io.WriteString(w, chunk("The kettle boils and then we pour the water over the leaves. ", "null")); err != nil {
+				stuck <- struct{}{}
+				return
+			}
+		}
+	}))
+	model.Listener.Close()
+	model.Listener = listenAt(t, p.demo)
+	model.Start()
+	t.Cleanup(model.Close)
+	return stuck
 }
 
 // A webhook that does not answer keeps no request from being settled when the process exits.
