@@ -11,9 +11,6 @@ import (
 	"syscall"
 )
 
-// A dialer opens a connection to the server.
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
 // showingTheirEnd lets the client find out before it uses a connection of its pool that the server
 // has closed it meanwhile. The client looks at the socket, but only of connections without TLS, so
 // that each one over TLS would cost a request after every restart of the server, and whenever

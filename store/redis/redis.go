@@ -36,6 +36,7 @@ type Options struct {
 // Store is a [store.Store] in Redis.
 type Store struct {
 	client    *client.Client
+	primary   primary
 	timeout   time.Duration
 	documents documents
 	failed    atomic.Bool // the last commit that was to write was refused; see Check
@@ -53,7 +54,10 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	quieten()
-	s := &Store{client: client.NewClient(settings), timeout: timeout}
+	s := &Store{timeout: timeout}
+	settings.Dialer = s.primary.dials(showingTheirEnd(client.NewDialer(settings)))
+	s.client = client.NewClient(settings)
+	s.client.AddHook(&s.primary)
 	for _, step := range []func(context.Context) error{s.greet, s.checkCommands, s.checkKeys, s.beginLog} {
 		if err = step(ctx); err != nil {
 			break
@@ -103,7 +107,6 @@ func parse(urls []string, timeout time.Duration) (*client.Options, error) {
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.TLSConfig != nil {
 		o.TLSConfig.MinVersion = tls.VersionTLS12
-		o.Dialer = showingTheirEnd(client.NewDialer(o))
 	}
 	return o, nil
 }
@@ -193,6 +196,10 @@ func (s *Store) checkCommands(ctx context.Context) error {
 		room = probe
 	}
 	wrong, err := checkScript.Run(ctx, s.client, turnKeys, room).StringSlice()
+	if err == nil && len(wrong) == 2 && isReplica(wrong[1]) { // a failover may have made it one
+		s.primary.failovers.Add(1)
+		wrong, err = checkScript.Run(ctx, s.client, turnKeys, room).StringSlice()
+	}
 	if err != nil {
 		return failure(ctx, "checking", err)
 	}

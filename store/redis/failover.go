@@ -1,0 +1,102 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	client "github.com/redis/go-redis/v9"
+)
+
+// A primary is what an address leads to that may change its server: after a failover new
+// connections lead to the new primary, and those of before to the old one, which may keep them
+// open. The first that is told so ends them all; otherwise each would cost a request.
+type primary struct {
+	failovers atomic.Uint64
+}
+
+// isReplica is what a server that may not write says, to a script in some versions within a
+// sentence.
+func isReplica(reply string) bool { return strings.Contains(reply, "READONLY") }
+
+// lost reports whether the server refused a command because it is a replica, and if so keeps
+// the connections that there are from being used again.
+func (p *primary) lost(err error) bool {
+	var reply client.Error
+	if !errors.As(err, &reply) || !isReplica(reply.Error()) {
+		return false
+	}
+	p.failovers.Add(1)
+	return true
+}
+
+// DialHook does nothing.
+func (p *primary) DialHook(next client.DialHook) client.DialHook { return next }
+
+// ProcessHook sends a command that a replica refused once more: it did nothing.
+func (p *primary) ProcessHook(next client.ProcessHook) client.ProcessHook {
+	return func(ctx context.Context, cmd client.Cmder) error {
+		err := next(ctx, cmd)
+		if p.lost(err) {
+			err = next(ctx, cmd)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook does the same for a pipeline as a whole. Where the server became a replica
+// half way, what ran before runs twice: all that is sent in pipelines may.
+func (p *primary) ProcessPipelineHook(next client.ProcessPipelineHook) client.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []client.Cmder) error {
+		err := next(ctx, cmds)
+		if !slices.ContainsFunc(cmds, func(cmd client.Cmder) bool { return p.lost(cmd.Err()) }) {
+			return err
+		}
+		for _, cmd := range cmds {
+			cmd.SetErr(nil)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A dialer opens a connection to the server.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+func (p *primary) dials(dial dialer) dialer {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		since := p.failovers.Load()
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return primaryConn{conn, p, since}, nil
+	}
+}
+
+// A primaryConn is a connection to what was the primary when it was opened.
+type primaryConn struct {
+	net.Conn
+
+	primary *primary
+	since   uint64
+}
+
+// SyscallConn is called by the client when it takes the connection out of its pool, to look
+// whether it has ended. A failure makes the client close it and take another.
+func (c primaryConn) SyscallConn() (syscall.RawConn, error) {
+	socket, ok := c.Conn.(syscall.Conn)
+	if !ok || c.primary.failovers.Load() != c.since {
+		return nil, net.ErrClosed
+	}
+	return socket.SyscallConn()
+}
+
+// Interface guards
+var (
+	_ client.Hook  = (*primary)(nil)
+	_ syscall.Conn = primaryConn{}
+)

@@ -1,0 +1,103 @@
+package redis_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/caddy-lex/lex/store"
+	"github.com/caddy-lex/lex/store/storetest"
+)
+
+// After a failover the address leads to the new primary, and the connections that are open to the
+// old one, which is a replica now. They cost no call, and say nothing of the store's health.
+func TestFailoverThatKeepsConnections(t *testing.T) {
+	var turns atomic.Int64
+	for name, call := range map[string]func(store.Store) error{
+		"commit": func(s store.Store) error {
+			n := turns.Add(1)
+			return s.Commit(t.Context(), turn(store.Session{Key: fmt.Sprint("k", n)}, fmt.Sprint("KRN-", n)))
+		},
+		"consume": func(s store.Store) error {
+			_, err := s.Consume(t.Context(), "subject", "", 100, time.Minute)
+			return err
+		},
+		"check": func(s store.Store) error { return s.Check(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := storetest.StartRedis(t), storetest.StartRedis(t)
+			a := newAddress(t, first)
+			s := open(t, a.url, patient)
+			many(t, func() error { return call(s) }) // the pool has connections
+			a.server.Store(strings.TrimPrefix(second, "redis://"))
+			follow(t, connect(t, first), second)
+			many(t, func() error { return call(s) })
+		})
+	}
+}
+
+// many does the same from several callers at once.
+func many(t *testing.T, call func() error) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := call(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// follow makes a server the replica of another.
+func follow(t *testing.T, c *client.Client, primary string) {
+	t.Helper()
+	host, port, _ := strings.Cut(strings.TrimPrefix(primary, "redis://"), ":")
+	must(t, c.Do(t.Context(), "REPLICAOF", host, port).Err())
+}
+
+// An address leads new connections to the server that it names then.
+type address struct {
+	url    string
+	server atomic.Value
+}
+
+func newAddress(t *testing.T, server string) *address {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	a := &address{url: "redis://" + listener.Addr().String()}
+	a.server.Store(strings.TrimPrefix(server, "redis://"))
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go a.pass(conn)
+		}
+	}()
+	return a
+}
+
+func (a *address) pass(conn net.Conn) {
+	defer conn.Close()
+	server, err := net.Dial("tcp", a.server.Load().(string))
+	if err != nil {
+		return
+	}
+	go func() {
+		defer server.Close()
+		_, _ = io.Copy(server, conn)
+	}()
+	_, _ = io.Copy(conn, server)
+}
