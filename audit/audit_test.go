@@ -248,6 +248,18 @@ func TestVerifierOfAStore(t *testing.T) {
 	if _, faults = verify(t, source, false); len(faults) != 2 || !strings.HasPrefix(faults[0], l.ids[20]+": form: ") || !strings.HasPrefix(faults[1], l.ids[21]+": log: ") {
 		t.Errorf("one changed: %v", faults)
 	}
+	delete(l.changed, l.ids[20])
+	// Of a last one that is broken nothing else can be told, and it ends no chain.
+	last := l.record(t, 39)
+	for name, record := range map[string][]byte{
+		"changed": bytes.Replace(last, []byte(`"turn":40`), []byte(`"turn":41`), 1), "cut": last[:len(last)-1],
+	} {
+		l.changed[l.ids[39]] = record
+		sum, faults := verify(t, source, false, audit.Texts{ID: l.ids[39], Prompt: &right})
+		if len(faults) != 2 || !strings.HasPrefix(faults[0], l.ids[39]+": form: ") || !strings.HasPrefix(faults[1], l.ids[39]+": form: ") || sum.Chains != 1 {
+			t.Errorf("the last one %s: %+v, faults %v", name, sum, faults)
+		}
+	}
 }
 
 // The receipts of a session that was erased are told from such as were put beside its chain by
@@ -301,11 +313,11 @@ func TestVerifierOfAFile(t *testing.T) {
 		return audit.NewFileSource(name)
 	}
 	for _, receipts := range [][]int{{0, 1, 2, 3}, {0, 1}} {
-		if sum, faults := verify(t, file(receipts...), false); len(faults) != 0 || sum.HeadsKnown || sum.Receipts != len(receipts) || sum.Chains != 1 {
+		if sum, faults := verify(t, file(receipts...), false); len(faults) != 0 || sum.HeadsKnown || sum.Receipts != len(receipts) || sum.Chains != 1 || sum.Unplaced != len(receipts) {
 			t.Errorf("%v: %+v, faults %v", receipts, sum, faults)
 		}
 	}
-	if _, faults := verify(t, file(0, 2, 3), false); len(faults) != 1 || !strings.Contains(faults[0], "removed or moved") {
+	if _, faults := verify(t, file(0, 2, 3), false); len(faults) != 1 || !strings.Contains(faults[0], "receipts.jsonl:2 "+l.ids[2]) || !strings.Contains(faults[0], "removed or moved") {
 		t.Errorf("one missing: %v", faults)
 	}
 	if _, faults := verify(t, file(2, 3), true); len(faults) != 0 {
@@ -314,5 +326,22 @@ func TestVerifierOfAFile(t *testing.T) {
 	err := audit.NewVerifier(file(0), false, func(string, audit.Check) {}).CompareTexts(t.Context(), audit.Texts{ID: l.ids[0]})
 	if !errors.Is(err, audit.ErrNoSessions) {
 		t.Errorf("texts: %v", err)
+	}
+
+	// Its workers still read records when the file is read on.
+	name, _ := newArchivist(t, 3, false).file(t, 1_000)
+	if sum, faults := verify(t, audit.NewFileSource(name), false); len(faults) != 0 || sum.Receipts != 1_000 || sum.Unplaced != 0 || sum.LastPlace != 1_000 {
+		t.Errorf("a large one: %+v, faults %v", sum, faults)
+	}
+	// Receipts with places, from before they named each other.
+	var lines []byte
+	for n := range 3 {
+		lines = audit.AppendLogLine(lines, store.Receipt{Seq: uint64(n + 1), JSON: l.record(t, n)})
+	}
+	if err := os.WriteFile(name, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if sum, faults := verify(t, audit.NewFileSource(name), false); len(faults) != 0 || sum.Unplaced != 2 {
+		t.Errorf("without links: %+v, faults %v", sum, faults)
 	}
 }

@@ -31,8 +31,8 @@ func unknown(name, detail string) Check { return Check{name, nil, detail} }
 type Report struct {
 	// Valid says that no check failed.
 	Valid bool `json:"valid"`
-	// Checks in the order in which they were made. A receipt whose id is wrong, or
-	// whose policy is not known, gets no further checks.
+	// Checks in the order in which they were made. A receipt whose id is wrong gets no
+	// further checks.
 	Checks []Check `json:"checks"`
 	// Fault is the name and detail of the first check that failed.
 	Fault *string `json:"fault"`
