@@ -239,7 +239,7 @@ func TestChainsOfAnArchive(t *testing.T) {
 		}, "form+ replay+ chain- log?"},
 		"no session": {named, func(_ *testing.T, m *memory, _ *kernel.Kernel, first, _ kernel.Receipt) {
 			entry := m.receipts[first.ID]
-			entry.SessionKey = ""
+			entry.SessionKey, entry.Seq = "", 1
 			m.receipts[first.ID] = entry
 		}, "form+ replay+ chain? log? prompt_commitment?"},
 		"an erased session": {named, func(_ *testing.T, m *memory, _ *kernel.Kernel, _, _ kernel.Receipt) {
@@ -307,11 +307,51 @@ func TestChainsOfAnArchive(t *testing.T) {
 	}
 }
 
+// What stands in an archive in the place of the receipt before another one.
+func TestPredecessorsOfAnArchive(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(m *memory, first kernel.Receipt)
+		start  *kernel.Point // of the receipt, if it is not where the other left the session
+		want   string
+	}{
+		"untouched": {func(*memory, kernel.Receipt) {}, nil, "form+ replay+ chain+ log?"},
+		"gone":      {func(m *memory, first kernel.Receipt) { delete(m.receipts, first.ID) }, nil, "form+ replay+ chain- log?"},
+		"broken": {func(m *memory, first kernel.Receipt) {
+			entry := m.receipts[first.ID]
+			entry.JSON = bytes.Replace(entry.JSON, []byte(`"turn":1`), []byte(`"turn":0`), 1)
+			m.receipts[first.ID] = entry
+		}, nil, "form+ replay+ chain- log?"},
+		"of another state": {func(*memory, kernel.Receipt) {}, &kernel.Point{0.3, 0.3, 0.4}, "form+ replay+ chain- log?"},
+	} {
+		m, k := newMemory(t)
+		first, state := m.add(t, k, k.NewSession(), 1, func(*kernel.Receipt) {})
+		if c.start != nil {
+			state.X = *c.start
+		}
+		last, _ := m.add(t, k, state, 2, func(r *kernel.Receipt) { r.Prev = first.Link() })
+		m.session.Head = last.Link()
+		c.change(m, first)
+		report, err := audit.NewAuditor(m).VerifyID(t.Context(), last.ID)
+		if err != nil || outcomes(report.Checks) != c.want {
+			t.Errorf("%s: %v, %+v", name, err, report)
+		}
+	}
+}
+
 // A listedLedger is a ledger whose log is another than the receipts that its ids lead to.
 type listedLedger struct {
 	*ledger
 
-	list func([]store.Receipt) []store.Receipt
+	list  func([]store.Receipt) []store.Receipt
+	older bool // than the links of the log
+}
+
+func (l listedLedger) Receipt(ctx context.Context, id string) (store.Receipt, error) {
+	r, err := l.ledger.Receipt(ctx, id)
+	if l.older {
+		r.LogPrev = ""
+	}
+	return r, err
 }
 
 func (l listedLedger) Log(ctx context.Context, after uint64, limit int) ([]store.Receipt, error) {
@@ -332,10 +372,17 @@ func TestLogsOfAnArchive(t *testing.T) {
 			return page
 		}
 	}
+	all := func(page []store.Receipt) []store.Receipt {
+		for i := range page {
+			page[i].LogPrev = ""
+		}
+		return page
+	}
 	for name, c := range map[string]struct {
 		list func([]store.Receipt) []store.Receipt
 		want string // of the check of the second receipt
 	}{
+		"older than the links":    {all, "log?"},
 		"untouched":               {at(0, nil), "log+"},
 		"another record there":    {at(2, func(r *store.Receipt) { r.JSON = l.record(t, 2) }), "log-"},
 		"another link there":      {at(2, func(r *store.Receipt) { r.LogPrev = strings.Repeat("0", 64) }), "log-"},
@@ -348,12 +395,18 @@ func TestLogsOfAnArchive(t *testing.T) {
 		// That is a fault of the one before.
 		"the first has a link": {at(1, func(r *store.Receipt) { r.LogPrev = strings.Repeat("0", 64) }), "log+"},
 	} {
-		report, err := audit.NewAuditor(listedLedger{l, c.list}).VerifyID(t.Context(), l.ids[1])
+		report, err := audit.NewAuditor(listedLedger{l, c.list, c.want == "log?"}).VerifyID(t.Context(), l.ids[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := outcomes(report.Checks); got != "form+ replay+ chain+ "+c.want {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+	// Nothing follows the last one that could name another.
+	last := listedLedger{l, at(3, func(r *store.Receipt) { r.JSON = l.record(t, 1) }), false}
+	report, err := audit.NewAuditor(last).VerifyID(t.Context(), l.ids[2])
+	if err != nil || outcomes(report.Checks) != "form+ replay+ chain+ log-" {
+		t.Errorf("another record at the end: %v, %v", report, err)
 	}
 }

@@ -357,6 +357,8 @@ func TestDamagedFiles(t *testing.T) {
 	whole := f.lines(true)
 	for name, c := range map[string]struct{ lines, want string }{
 		"carriage returns":       {strings.ReplaceAll(whole, "\n", "\r\n"), ""},
+		"a byte order mark":      {"\ufeff" + whole, ""},
+		"one on a later line":    {strings.Replace(whole, `{"seq":10,`, "\ufeff{\"seq\":10,", 1), "form 9, log 9"},
 		"empty lines at the end": {whole + "\n\n", ""},
 		"no end of line":         {strings.TrimSuffix(whole, "\n"), ""},
 		"a cut line":             {whole[:len(whole)-100], "form 9, log 9"},

@@ -178,6 +178,10 @@ func TestAuditor(t *testing.T) {
 			if got := outcomes(report.Checks); got != c.want || report.Valid != !strings.Contains(c.want, "-") || report.Valid != (report.Fault == nil) {
 				t.Errorf("%s, valid %v", got, report.Valid)
 			}
+			first, _, fails := strings.Cut(c.want, "-")
+			if name := first[strings.LastIndexByte(first, ' ')+1:]; fails && !strings.HasPrefix(*report.Fault, name+": ") {
+				t.Errorf("the first fault is %s", *report.Fault)
+			}
 		})
 	}
 	if _, err := audit.NewAuditor(l).VerifyID(t.Context(), "KRN-1"); !errors.Is(err, store.ErrNotFound) {
@@ -329,9 +333,39 @@ func TestVerifierOfAFile(t *testing.T) {
 	}
 
 	// Its workers still read records when the file is read on.
-	name, _ := newArchivist(t, 3, false).file(t, 1_000)
-	if sum, faults := verify(t, audit.NewFileSource(name), false); len(faults) != 0 || sum.Receipts != 1_000 || sum.Unplaced != 0 || sum.LastPlace != 1_000 {
+	name := filepath.Join(t.TempDir(), "receipts.jsonl")
+	other := kernel.DefaultPolicy()
+	other.Rho /= 2
+	policy, err := other.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := bytes.NewBuffer(fmt.Appendf(nil, "{\"policy\":%s}\n", policy))
+	a := newArchivist(t, 3, false)
+	a.write(large, 1_000)
+	long := a.next()
+	long.Model = strings.Repeat("m", 256<<10)
+	record, err := seal(t, long).JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	large.Write(audit.AppendLogLine(nil, store.Receipt{Seq: 1_001, LogPrev: hashOf(a.last), JSON: record}))
+	if err := os.WriteFile(name, large.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := audit.NewFileSource(name)
+	if sum, faults := verify(t, source, false); len(faults) != 0 || sum.Receipts != 1_001 || sum.Unplaced != 0 || sum.LastPlace != 1_001 {
 		t.Errorf("a large one: %+v, faults %v", sum, faults)
+	}
+	if text, err := source.Document(t.Context(), other.Hash()); err != nil || !bytes.Equal(text, policy) {
+		t.Errorf("its policy is %s, %v", text, err)
+	}
+	// What cannot be read is not a file that ends.
+	for _, name := range []string{name + ".gone", t.TempDir()} {
+		v := audit.NewVerifier(audit.NewFileSource(name), false, func(string, audit.Check) {})
+		if sum, err := v.Verify(t.Context()); err == nil {
+			t.Errorf("%s: %+v", name, sum)
+		}
 	}
 	// Receipts with places, from before they named each other.
 	var lines []byte

@@ -367,6 +367,7 @@ func TestLogLines(t *testing.T) {
 	for _, line := range []string{
 		"", "{}", `{"id":"KRN-1"}`, `{"policy":{}}`, `{"seq":0,"log_prev":"","receipt":{}}`, `{"seq":-1,"log_prev":"","receipt":{}}`,
 		`{"seq":1.5,"log_prev":"","receipt":{}}`, `{"seq":"1","log_prev":"","receipt":{}}`, `{"seq":1,"receipt":{}}`,
+		`1,"log_prev":"","receipt":{}}`, `{"seq":18446744073709551616,"log_prev":"","receipt":{}}`,
 		`{"seq":1,"log_prev":""}`, `{"seq":1,"log_prev":"","receipt":{}`[:30], `{"seq":1,"log_prev":"","receipt":{}} `,
 	} {
 		if entry, known := audit.ParseLogLine([]byte(line)); known {
