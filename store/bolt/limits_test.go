@@ -1,12 +1,15 @@
 package bolt_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
 )
 
@@ -151,4 +154,32 @@ func TestWindowOfAClockThatWasAhead(t *testing.T) {
 	if got := consume(t, s, "plan", window, true); got != window {
 		t.Errorf("the next window ends in %v, want %v", got, window)
 	}
+}
+
+// A request whose count cannot be saved is not counted, and it can be sent again under its name.
+func TestCountsThatCannotBeSaved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lex.db")
+	s := open(t, path, bolt.Options{})
+	const month = 720 * time.Hour
+	want := func(run string, remaining int) {
+		t.Helper()
+		a, err := s.Consume(t.Context(), "plan", run, 3, month)
+		must(t, err)
+		if !a.Allowed || a.Remaining != remaining {
+			t.Errorf("%q: %+v, want %d remaining", run, a, remaining)
+		}
+	}
+	want("first", 2)
+	must(t, os.Rename(path, path+".away"))
+	for _, run := range []string{"", "second", "second", "first"} {
+		a, err := s.Consume(t.Context(), "plan", run, 3, month)
+		if fails := run != "first"; (err != nil) != fails || fails && !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%q without the file: %+v, %v", run, a, err) // the first one is saved already
+		}
+	}
+	must(t, os.Rename(path+".away", path))
+	want("second", 1)
+	want("first", 1)
+	want("second", 1)
+	want("third", 0)
 }
