@@ -3,6 +3,7 @@ package govern_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +174,76 @@ func TestAnUnknownHistoryIsNeverCalledInspected(t *testing.T) {
 	named := &keptTalk{g: c.g, mode: kernel.Enforce, namespace: "me", named: "s"}
 	if r := named.ask(t, "resp_9", question, "resp_11", "Paris.", kernel.Answered); r.Prev != "" || skipped(r, previousPart) != why {
 		t.Errorf("in another session: after %s, %+v", r.Prev, r.Coverage.Skipped)
+	}
+}
+
+// A refused answer stays in a conversation that the provider keeps, and each later receipt of
+// it says so. A refused prompt never got there, and an answer that is gone on from by its id
+// is no part of what comes after a refusal.
+func TestARefusedAnswerStaysInAConversationThatIsKept(t *testing.T) {
+	const why = "history kept by the provider with an answer that was refused"
+	stays := func(r *govern.Receipt) bool {
+		return slices.ContainsFunc(r.Coverage.Skipped, func(p kernel.SkippedPart) bool { return p.Why == why })
+	}
+	for name, c := range map[string]struct {
+		conversation, prompt, answer string
+		want                         bool
+	}{
+		"a refused answer":               {"conv_1", "And of Italy?", capitulation, true},
+		"a refused prompt":               {"conv_1", attack, "", false},
+		"nothing refused":                {"conv_1", "And of Italy?", "Rome.", false},
+		"a refused answer, known by ids": {"", "And of Italy?", capitulation, false},
+	} {
+		talk := newKeptTalk(t)
+		talk.conversation = c.conversation
+		previous := func(id string) string {
+			if c.conversation != "" {
+				return ""
+			}
+			return id
+		}
+		talk.ask(t, "", question, "resp_1", "Paris.", kernel.Answered)
+		refused := talk.ask(t, previous("resp_1"), c.prompt, "resp_2", c.answer, kernel.Answered)
+		if got := refused.Outcome == kernel.Refused; got != (c.answer != "Rome.") || stays(refused) {
+			t.Errorf("%s: %v, %+v", name, refused.Outcome, refused.Coverage.Skipped)
+		}
+		last := "resp_2"
+		for n := range 2 {
+			next := fmt.Sprint("resp_", n+3)
+			if r := talk.ask(t, previous(last), fmt.Sprint("And of Spain? ", n), next, "Madrid.", kernel.Answered); r.Outcome != kernel.Answered || stays(r) != c.want {
+				t.Errorf("%s: turn %d: %v, %+v", name, n+3, r.Outcome, r.Coverage.Skipped)
+			}
+			last = next
+		}
+	}
+}
+
+// A session that is named remembers a bounded number of answers. What it has forgotten is not
+// called inspected.
+func TestANamedSessionRemembersSoManyAnswers(t *testing.T) {
+	c := newKeptTalk(t)
+	c.named = "s"
+	size := func() int {
+		s, err := c.g.Store.Session(t.Context(), govern.SessionKey("me", "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(s.Memory)
+	}
+	var before int
+	for n := range 128 {
+		c.ask(t, "", "And of Spain?", fmt.Sprintf("resp_%03d", n), "Madrid.", kernel.Answered)
+		if n == 63 {
+			before = size()
+		}
+	}
+	if after := size(); after > before+before/10 {
+		t.Errorf("it remembers %d bytes after 64 answers, and %d after 128", before, after)
+	}
+	for previous, want := range map[string]string{"resp_127": "", "resp_070": "", "resp_060": "history kept by the provider, not seen here"} {
+		if r := c.ask(t, previous, "And of Italy?", "resp_after_"+previous, "Rome.", kernel.Answered); skipped(r, previousPart) != want {
+			t.Errorf("after %s: %+v", previous, r.Coverage.Skipped)
+		}
 	}
 }
 
