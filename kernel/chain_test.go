@@ -49,17 +49,26 @@ func check(k *kernel.Kernel, c *kernel.Chain, receipts []kernel.Receipt) error {
 
 func TestWholeChainsHold(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
-	a, b := session(t, k, 1, 40), session(t, k, 2, 40)
+	sessions := make([][]kernel.Receipt, 8)
+	for n := range sessions {
+		sessions[n] = session(t, k, uint64(n)+1, 20)
+	}
 	var mixed []kernel.Receipt
-	for i := range a {
-		mixed = append(mixed, a[i], b[i])
+	for i := range sessions[0] {
+		for _, s := range sessions {
+			mixed = append(mixed, s[i])
+		}
 	}
 	var c kernel.Chain
 	if err := check(k, &c, mixed); err != nil {
 		t.Fatal(err)
 	}
-	if ends := c.Ends(); !slices.Equal(ends, []string{a[39].ID, b[39].ID}) {
-		t.Errorf("the ends are %v", ends)
+	var last []string
+	for _, r := range mixed[len(mixed)-len(sessions):] {
+		last = append(last, r.ID)
+	}
+	if ends := c.Ends(); !slices.Equal(ends, last) {
+		t.Errorf("the ends are %v, want %v", ends, last)
 	}
 }
 
@@ -95,10 +104,24 @@ func TestChangedChainsAreFound(t *testing.T) {
 		}())), "does not start from the state"},
 		"pretends to branch": {slices.Insert(slices.Clone(whole), 6, forged(func(r *kernel.Receipt) { r.Resent = true })), "was put in"},
 		"nothing at all":     {append([]kernel.Receipt{fresh}, whole...), ""},
+
+		"the first repeated at the end": {append(slices.Clone(whole), whole[0]), "occurs twice"},
+		"one repeated at the end":       {append(slices.Clone(whole), whole[5]), "put in or repeated"},
+		"a double put in at the end":    {append(slices.Clone(whole), forged(func(*kernel.Receipt) {})), "was put in"},
+		"another first put in":          {append(slices.Clone(whole), forged(func(r *kernel.Receipt) { r.Prev = whole[0].Link() })), "was put in"},
 	} {
-		err := check(k, &kernel.Chain{}, c.receipts)
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, kernel.ErrChain) || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		for _, partial := range []bool{false, true} {
+			want := c.want
+			switch {
+			case partial && want == "was removed or moved": // it may be older than the part
+				want = ""
+			case partial && want == "put in or repeated":
+				want = "occurs twice"
+			}
+			err := check(k, &kernel.Chain{Partial: partial}, c.receipts)
+			if want == "" && err != nil || want != "" && (!errors.Is(err, kernel.ErrChain) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s, partial %v: got %v, want %q", name, partial, err, want)
+			}
 		}
 	}
 }

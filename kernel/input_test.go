@@ -25,6 +25,8 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 		{"x", func(s *session, _ *evidence) { s.X = kernel.Point{-0.2, 0.6, 0.6} }},
 		{"x", func(s *session, _ *evidence) { s.X = kernel.Point{0.07, 0.43, 0.5} }},
 		{"x", func(s *session, _ *evidence) { s.X, s.Policy = kernel.Point{5e-324, 0.5, 0.5}, "another" }},
+		{"x", func(s *session, _ *evidence) { s.X, s.Policy = kernel.Point{0.5, 0, 0.5}, "another" }},
+		{"x", func(s *session, _ *evidence) { s.X, s.Policy = kernel.Point{0.5, 0.5, 0}, "another" }},
 		{"z", func(s *session, _ *evidence) { s.Z[2] = nan }},
 		{"z", func(s *session, _ *evidence) { s.Z = kernel.Point{0.19, 0.4, 0.41} }},
 		{"z", func(s *session, _ *evidence) { s.Z, s.Policy = kernel.Point{0, 0.5, 0.5}, "another" }},

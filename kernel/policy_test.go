@@ -116,12 +116,36 @@ func TestPolicyBounds(t *testing.T) {
 		{"cusum_slow_k", func(p *policy) { p.CUSUMSlowK = 0 }},
 		{"cusum_slow_h", func(p *policy) { p.CUSUMSlowH = 10.1 }},
 		{"cusum_slow_relief", func(p *policy) { p.CUSUMSlowRelief = -0.1 }},
+		{"tau", func(p *policy) { p.Tau = 1.0 / 3 }},
+		{"recovery", func(p *policy) { p.Recovery = 1.0 / 3 }},
+		{"watch_at", func(p *policy) { p.WatchAt = 1 }},
+		{"multi_at", func(p *policy) { p.MultiAt = 1 }},
+		{"severe_at", func(p *policy) { p.SevereAt = p.WatchAt }},
+		{"refuse_at", func(p *policy) { p.RefuseAt = 1 }},
+		{"threat_at", func(p *policy) { p.ThreatAt = 1 }},
+		{"cusum_k", func(p *policy) { p.CUSUMK = 0 }},
+		{"cusum_relief", func(p *policy) { p.CUSUMRelief = 1.001 }},
+		{"cusum_slow_k", func(p *policy) { p.CUSUMSlowK = 1 }},
+		{"cusum_slow_k", func(p *policy) { p.CUSUMSlowK, p.CUSUMSlowH = 0, 0 }},
+		{"cusum_slow_h", func(p *policy) { p.CUSUMSlowH = 0 }},
+		{"cusum_slow_h", func(p *policy) { p.CUSUMSlowH, p.CUSUMSlowRelief = 0, 0 }},
+		{"cusum_slow_relief", func(p *policy) { p.CUSUMSlowRelief = 0 }},
+		{"cusum_slow_relief", func(p *policy) { p.CUSUMSlowRelief, p.CUSUMSlowK = 0, 0 }},
+		{"cusum_slow_relief", func(p *policy) { p.CUSUMSlowRelief = 1.001 }},
 		{"revision", func(p *policy) { p.Revision = 2 }},
 		{"revision", func(p *policy) { p.Revision = -1 }},
 	} {
 		p := kernel.DefaultPolicy()
 		c.set(&p)
 		wantPolicyError(t, p, c.field)
+	}
+	bounds := kernel.DefaultPolicy()
+	bounds.Floor, bounds.Eta, bounds.Beta, bounds.Kappa, bounds.Clip = 0.001, 50, 1, 0, 4
+	bounds.CarryCapitulated, bounds.CarryLostThread, bounds.Pressure.Identity = 0, 1, kernel.Point{0, 1, 1}
+	bounds.RefuseAtDegraded, bounds.ThreatSeverity = bounds.RefuseAt, 0
+	bounds.CUSUMH, bounds.CUSUMRelief, bounds.CUSUMSlowH, bounds.CUSUMSlowRelief = 10, 1, 10, 1
+	if err := bounds.Validate(); err != nil {
+		t.Errorf("bounds that a policy may have: %v", err)
 	}
 }
 

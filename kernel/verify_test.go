@@ -41,8 +41,11 @@ func TestOpenReceiptTakesServedBytesOnly(t *testing.T) {
 		}
 	}
 	changed := bytes.Replace(text, []byte(`"turn":3`), []byte(`"turn":4`), 1)
-	if got, err := kernel.OpenReceipt(changed); !errors.Is(err, kernel.ErrReceiptID) || got.Turn != 4 {
-		t.Errorf("another turn: %v with turn %d", err, got.Turn)
+	written := bytes.Replace(changed, []byte(`,"id"`), []byte(`, "id"`), 1) // anew
+	for name, form := range map[string][]byte{"another turn": changed, "another turn, written anew": written} {
+		if got, err := kernel.OpenReceipt(form); !errors.Is(err, kernel.ErrReceiptID) || got.Turn != 4 {
+			t.Errorf("%s: %v with turn %d", name, err, got.Turn)
+		}
 	}
 }
 
