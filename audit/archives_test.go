@@ -267,7 +267,7 @@ func TestChainsOfAnArchive(t *testing.T) {
 			r, _ := m.add(t, k, k.NewSession(), 1, func(r *kernel.Receipt) { r.SessionID, r.Resent = "another", true })
 			m.session.Head = r.Link()
 		}, "form+ replay+ chain- log?"},
-		"resent, the same words before": {resent, func(t *testing.T, m *memory, k *kernel.Kernel, first, _ kernel.Receipt) {
+		"resent, the same words before": {resent, func(t *testing.T, m *memory, k *kernel.Kernel, _, _ kernel.Receipt) {
 			r, _ := m.add(t, k, k.NewSession(), 1, resent)
 			m.session.Head = r.Link()
 		}, "form+ replay+ chain+ log? prompt_commitment-"},
