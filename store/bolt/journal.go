@@ -164,9 +164,10 @@ func (j *journal) recover(e epoch) error {
 		j.advance(len(changes))
 	}
 	// A record that was not acknowledged may be torn, but nothing follows it: the next one
-	// is written when it is durable.
+	// is written when it is durable. So the head of a next one tells enough, be its changes
+	// damaged as well.
 	for at := j.end; at < int64(len(data)); at += blockSize {
-		if _, number, ok := readRecord(data, at, e); ok && number > j.number {
+		if _, number, _ := readRecord(data, at, e); number > j.number {
 			return fmt.Errorf("record %d of the journal is damaged, and record %d is there", j.number, number)
 		}
 	}
@@ -229,7 +230,8 @@ func (j *journal) read(size int64) ([]byte, error) {
 }
 
 // readRecord returns the changes and the number of the record that begins at a place, if
-// there is one of the epoch.
+// there is one of the epoch. One whose checksum is wrong is not ok, and has a number all the
+// same.
 func readRecord(data []byte, at int64, e epoch) (changes []byte, number uint32, ok bool) {
 	if int64(len(data))-at < int64(recordHead) || !bytes.Equal(data[at:][:len(e)], e[:]) {
 		return nil, 0, false

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/caddy-lex/lex/store"
 	"github.com/caddy-lex/lex/store/bolt"
 	"github.com/caddy-lex/lex/store/storetest"
@@ -142,16 +144,23 @@ func TestDamagedJournal(t *testing.T) {
 		damage func(journal []byte) []byte
 		kept   int // turns, or -1 if it must not open
 	}{
-		"nothing":                      {func(j []byte) []byte { return j }, 6},
-		"a byte of the last":           {func(j []byte) []byte { j[5*blockSize+100] ^= 1; return j }, 5},
-		"the number of the last":       {func(j []byte) []byte { j[5*blockSize+19] ^= 1; return j }, 5},
-		"the length of the last":       {func(j []byte) []byte { j[5*blockSize+20] ^= 0xff; return j }, 5},
-		"the last is cut":              {func(j []byte) []byte { return j[:5*blockSize+10] }, 5},
-		"all but the first are cut":    {func(j []byte) []byte { return j[:blockSize] }, 1},
-		"it is empty":                  {func([]byte) []byte { return nil }, 0},
-		"the last are another store's": {func(j []byte) []byte { j[4*blockSize] ^= 1; j[5*blockSize] ^= 1; return j }, 4},
-		"a byte of the third":          {func(j []byte) []byte { j[2*blockSize+100] ^= 1; return j }, -1},
-		"the first":                    {func(j []byte) []byte { clear(j[:blockSize]); return j }, -1},
+		"nothing":                        {func(j []byte) []byte { return j }, 6},
+		"a byte of the last":             {func(j []byte) []byte { j[5*blockSize+100] ^= 1; return j }, 5},
+		"the number of the last":         {func(j []byte) []byte { j[5*blockSize+19] ^= 1; return j }, 5},
+		"the length of the last":         {func(j []byte) []byte { j[5*blockSize+20] ^= 0xff; return j }, 5},
+		"the last is cut":                {func(j []byte) []byte { return j[:5*blockSize+10] }, 5},
+		"all but the first are cut":      {func(j []byte) []byte { return j[:blockSize] }, 1},
+		"it is empty":                    {func([]byte) []byte { return nil }, 0},
+		"the last are another store's":   {func(j []byte) []byte { j[4*blockSize] ^= 1; j[5*blockSize] ^= 1; return j }, 4},
+		"a byte of the third":            {func(j []byte) []byte { j[2*blockSize+100] ^= 1; return j }, -1},
+		"the first":                      {func(j []byte) []byte { clear(j[:blockSize]); return j }, -1},
+		"a byte of each of the last two": {func(j []byte) []byte { j[4*blockSize+100] ^= 1; j[5*blockSize+100] ^= 1; return j }, -1},
+		"a byte of each": {func(j []byte) []byte {
+			for at := 100; at < len(j); at += blockSize {
+				j[at] ^= 1
+			}
+			return j
+		}, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := killed(t, path)
@@ -252,11 +261,21 @@ func TestJournalOfAnotherFile(t *testing.T) {
 	stranger := open(t, other, bolt.Options{})
 	advanceTimes(t, stranger, "k0", 3)
 	foreign := killed(t, other)
+	back := filepath.Join(t.TempDir(), "lex.db") // the closed one, which went on by itself
+	copied(t, closed, back)
+	advanceTimes(t, open(t, back, bolt.Options{}), "k0", 3)
+	back = killed(t, back)
+	empty := filepath.Join(t.TempDir(), "lex.db") // a database of nothing
+	db, err := bbolt.Open(empty, 0o600, nil)
+	must(t, err)
+	must(t, db.Close())
 	for name, c := range map[string]struct{ file, journal string }{
 		"a newer state":                {fresh, newer},
 		"a newer state, closed before": {closed, newer},
 		"of another file":              {newer, foreign},
 		"beside another file":          {foreign, newer},
+		"of a copy that went on":       {back, newer},
+		"beside a database of nothing": {empty, newer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "lex.db")
