@@ -111,6 +111,21 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// A policy may let the contrastive signal refuse at any severity, but not a prompt that
+// nothing else suspects.
+func TestAContrastiveSignalAloneRefusesNothing(t *testing.T) {
+	p := kernel.DefaultPolicy()
+	p.ThreatSeverity = 0
+	k := newKernel(t, p)
+	for score, want := range map[float64]bool{0: false, 0.299: false, 0.3: true} {
+		e := scores(0, score, 0, 0, 0, 0)
+		e.ThreatSignal = 2
+		if turn := take(t, k, k.NewSession(), e, kernel.Enforce, kernel.Output{}); turn.Refused != want {
+			t.Errorf("a score of %v: %v", score, turn.Reasons)
+		}
+	}
+}
+
 // An alarm names the attack only when no type does so by itself.
 func TestAlarmNamesTheQuietAttack(t *testing.T) {
 	k := newKernel(t, kernel.DefaultPolicy())
