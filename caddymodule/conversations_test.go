@@ -117,6 +117,7 @@ func TestAResentConversationIsOneSession(t *testing.T) {
 		"an empty answer":                 {`{"role":"assistant","content":""}`, []string{`{"role":"assistant","content":""}`, next}},
 		"a streamed answer":               {stream("Paris. ", "It is a large city."), []string{text, next}},
 		"a streamed call":                 {"data: " + strings.Replace(answerOf(called), `"message"`, `"delta"`, 1) + "\n\ndata: [DONE]\n\n", []string{called, toolResult}},
+		"a refusal that was shown twice":  {`{"role":"assistant","content":` + quoted(capitulation) + `}`, []string{`{"role":"assistant","content":` + quoted(refusalText+refusalText) + `}`, next}},
 		"an answer that was stopped late": {stoppedLate, []string{"stopped", next}},
 	} {
 		t.Run(name, func(t *testing.T) {

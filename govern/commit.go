@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddy-lex/lex/kernel"
@@ -135,7 +136,7 @@ func (j *Judged) commitOnce(ctx context.Context, outcome kernel.Outcome, sentTex
 		// the client may go on from. Another turn of the very same texts may have left
 		// its state there: then there is nothing to add to it but this receipt, whose
 		// commitments are made with the secret that is kept there.
-		choices := sent.resent(decisions)
+		choices := j.resent(sent, decisions)
 		if o.Kept {
 			choices = append(slices.Clone(choices), "") // the client may name the answer instead of resending it
 		}
@@ -223,12 +224,19 @@ func (s Sent) choices() []string {
 
 // resent returns the texts with which the client may send the answer back. Some
 // frameworks leave out what stands beside the calls of tools, the note in place of a
-// blocked one included.
-func (s Sent) resent(d Decisions) []string {
+// blocked one included. Others make one text of a refusal and the content that says the
+// same.
+func (j *Judged) resent(sent Sent, d Decisions) []string {
+	texts := slices.Clone(sent.choices())
 	if d.passesCall() {
-		return append(slices.Clone(s.choices()), "")
+		texts = append(texts, "")
 	}
-	return s.choices()
+	for _, text := range sent.choices() {
+		if refusal := j.Opened.governor.RefusalText; refusal != "" && strings.HasSuffix(text, refusal) {
+			texts = append(texts, text+refusal)
+		}
+	}
+	return texts[:min(len(texts), wire.MaxChoices)]
 }
 
 // RefusedChoices returns the texts of the choices of a refused answer. begun has those that
@@ -393,7 +401,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	}
 	switch {
 	case o.Conversation != nil:
-		if m.Histories = o.Conversation.futures(sent.resent(d)); j.input.unasked {
+		if m.Histories = o.Conversation.futures(j.resent(sent, d)); j.input.unasked {
 			m.Histories = nil // it is read again
 		}
 		m.remembers(slices.Concat(j.unreadOfRequest(sent.choices()), j.unreadOfAnswer(o.session.Secret, sent.choices())))
