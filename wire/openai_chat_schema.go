@@ -74,7 +74,20 @@ var chatMessageMembers = object(members{
 	"annotations":  gathered(Annotation),
 	"tool_call_id": scalar,
 	"prefix":       scalar, // Mistral's, of every message of the assistant
+	"parsed":       chatParsed(Annotation),
 })
+
+// chatParsed is what an SDK has made of a text or of arguments, or null. It comes back in
+// requests; the API itself has no such member in its answers.
+func chatParsed(kind Kind) schema {
+	return func(w *walk, v gjson.Result) {
+		if w.toModel {
+			gathered(kind)(w, v)
+		} else {
+			w.other(v)
+		}
+	}
+}
 
 // chatContent is a string or an array of parts.
 var chatContent = anyOf{text: text(Text), list: list(anyOf{text: text(Text), object: chatPart}.read)}.read
@@ -103,7 +116,7 @@ var chatToolCall = object(members{
 // Arguments are a string that should be JSON; some servers send the object.
 func chatCalled(input string) schema {
 	arguments := anyOf{text: text(Arguments), list: gathered(Arguments), object: gathered(Arguments)}
-	return object(members{"name": text(Name), input: arguments.read})
+	return object(members{"name": text(Name), input: arguments.read, "parsed_arguments": chatParsed(Arguments)})
 }
 
 var chatTool = object(members{

@@ -135,6 +135,8 @@ func TestMembersOfFrameworks(t *testing.T) {
 		{"openai_chat", `{"messages":[{"role":"assistant","content":"Hi.","prefix":false}]}`},
 		{"openai_chat", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"Hi.","role":"assistant","refusal":null}]}]}`},
 		{"openai_chat", `{"messages":[{"role":"assistant","content":[{"type":"text","text":"Hi.","annotations":[]}]}]}`},
+		{"openai_chat", `{"messages":[{"role":"assistant","content":"{}","parsed":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","parsed_arguments":null}}]}]}`},
+		{"openai_chat", `{"messages":[{"role":"assistant","content":"{}","parsed":{"a":"b"},"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}","parsed_arguments":{"a":"b"}}}]}]}`},
 		{"openai_chat", `{"messages":[],"response_format":{"type":"json_object","schema":{"type":"object"}}}`},
 		{"ollama_chat", `{"messages":[],"tools":[{"type":"function","function":{"name":"f","strict":true}}]}`},
 		{"ollama_chat", `{"messages":[],"tool_choice":"auto"}`},
