@@ -263,6 +263,7 @@ var causes = []struct {
 	name  string
 	texts []string
 }{
+	{"open_files", []string{"too many open files"}}, // also while a name is looked up
 	{"dns", []string{"no such host", "lookup "}},
 	{causeTimeout, []string{"timeout", "timed out", "deadline exceeded"}},
 	{"refused", []string{"refused"}},

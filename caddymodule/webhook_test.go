@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -198,6 +199,8 @@ func TestWebhookSaysWhyItFails(t *testing.T) {
 		"http://hooks.example/timeout":         {syscall.ECONNREFUSED, "refused"},
 		"http://hooks.example/lookup%20/tls:/": {syscall.ECONNREFUSED, "refused"},
 		"http://hooks.example/refused":         {os.ErrDeadlineExceeded, "timeout"},
+		"http://hooks.example/file":            {syscall.EMFILE, "open_files"},
+		"http://hooks.example/name":            {&net.DNSError{Err: syscall.EMFILE.Error(), Name: "hooks.example"}, "open_files"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
