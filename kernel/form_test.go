@@ -59,8 +59,8 @@ func TestFormRefusesWhatCannotBe(t *testing.T) {
 		"text that is flagged":    {names: "tool", text: func(r *kernel.Receipt) { r.Flagged = "exfiltration" }},
 		"text with arguments":     {names: "tool", text: func(r *kernel.Receipt) { r.ArgumentsCommitment = strings.Repeat("0", 64) }},
 
-		"a call without a decision":   {names: "decision", tool: func(r *kernel.Receipt) { r.Decision = "" }},
-		"a call with an unknown one":  {names: "decision", tool: func(r *kernel.Receipt) { r.Decision = "postponed" }},
+		"a call without a decision":   {names: "decision is unknown", tool: func(r *kernel.Receipt) { r.Decision = "" }},
+		"a call with an unknown one":  {names: "decision is unknown", tool: func(r *kernel.Receipt) { r.Decision, r.Refused, r.Outcome = "postponed", false, kernel.Answered }},
 		"a refused call is approved":  {names: "decision", tool: func(r *kernel.Receipt) { r.Decision = kernel.Approved }},
 		"a call with a prompt":        {names: "prompt", tool: func(r *kernel.Receipt) { r.PromptCommitment = strings.Repeat("0", 64) }},
 		"a call with an output":       {names: "output", tool: func(r *kernel.Receipt) { r.OutputCommitment = strings.Repeat("0", 64) }},
