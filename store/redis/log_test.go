@@ -3,6 +3,7 @@ package redis_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -299,6 +300,15 @@ func TestALostHeadFailsTheWholeTurn(t *testing.T) {
 	if len(log) != 5 || log[4].Seq != 5 || log[4].LogPrev != "" {
 		t.Errorf("after a start the log is %+v", log)
 	}
+	// A head that is behind by less than all is found as well, before anything is written.
+	must(t, raw.HSet(t.Context(), "lex:{0}:head", "size", 3).Err())
+	before := contents(t, raw)
+	if err := again.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-newer").Receipt); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("appending behind an older head: %v", err)
+	}
+	if after := contents(t, raw); !maps.Equal(after, before) {
+		t.Errorf("a part was written: %v", slices.Sorted(maps.Keys(after)))
+	}
 }
 
 // What stands in the stream of receipts and in no log hides none of those that are in it.
@@ -312,13 +322,15 @@ func TestStrayReceiptsHideNone(t *testing.T) {
 			must(t, raw.Do(t.Context(), "XADD", "lex:{0}:receipts", "*", "id", "KRN-stray").Err())
 		}
 	}
-	for limit := 1; limit <= receipts+1; limit++ {
-		var ids []string
-		for _, r := range logInPages(t, s, limit) {
-			ids = append(ids, r.ID)
-		}
-		if got := strings.Join(ids, " "); got != "KRN-0 KRN-1 KRN-2 KRN-3 KRN-4 KRN-5" {
-			t.Errorf("%d at a time: %s", limit, got)
+	for name, s := range map[string]*redis.Store{"opened before": s, "opened after": open(t, url, patient)} {
+		for limit := 1; limit <= receipts+1; limit++ {
+			var ids []string
+			for _, r := range logInPages(t, s, limit) {
+				ids = append(ids, r.ID)
+			}
+			if got := strings.Join(ids, " "); got != "KRN-0 KRN-1 KRN-2 KRN-3 KRN-4 KRN-5" {
+				t.Errorf("%s, %d at a time: %s", name, limit, got)
+			}
 		}
 	}
 }

@@ -132,6 +132,29 @@ func TestSessionsExpire(t *testing.T) {
 	if got := left(); got < month-time.Minute {
 		t.Errorf("after another turn it lives for %v, want %v", got, month)
 	}
+
+	// Nothing that belongs to it lives on: neither its other names nor the set of its family.
+	must(t, s.Commit(t.Context(), secondTurn(t, s, raw)))
+	names := func() (all []string) {
+		for _, pattern := range []string{"lex:{0}:session:*", "lex:{0}:family:*"} {
+			found, err := raw.Keys(t.Context(), pattern).Result()
+			must(t, err)
+			all = append(all, found...)
+		}
+		return all
+	}
+	if got := len(names()); got != 3 {
+		t.Errorf("the session has the keys %v", names())
+	}
+	for _, name := range names() {
+		if ttl, err := raw.TTL(t.Context(), name).Result(); err != nil || ttl < month-time.Minute || ttl > month {
+			t.Errorf("%s lives for %v (%v), want %v", name, ttl, err, month)
+		}
+	}
+	must(t, s.Erase(t.Context(), "k"))
+	if got := names(); len(got) > 0 {
+		t.Errorf("what was erased leaves %v", got)
+	}
 }
 
 // A window that began while the server's clock was ahead is left with too long a life.

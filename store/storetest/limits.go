@@ -182,6 +182,13 @@ func refundedRequestsCanBeConsumed(t *testing.T, s store.Store) {
 		refund("h") // never counted
 		refund("never sent")
 		consume("i", false)
+
+		subject += ", without names"
+		consume("", true)
+		refund("never sent")
+		if used, err := s.Consumed(t.Context(), subject); err != nil || used != 1 {
+			t.Errorf("window of %v: %d are counted (%v), and the one that was refunded was none of them", window, used, err)
+		}
 	}
 }
 
@@ -235,8 +242,9 @@ func refundsAreForTheirWindow(t *testing.T, s store.Store) {
 			t.Fatal("the first request was not allowed")
 		}
 		consume("cuts", brief)
+		start := time.Now()
 		for n := 0; !consume(fmt.Sprint("new ", n), time.Minute); n++ { // until the window has ended
-			if n == 100_000 {
+			if time.Since(start) > time.Minute {
 				t.Fatal("the window does not end")
 			}
 		}
