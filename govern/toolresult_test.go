@@ -1,6 +1,8 @@
 package govern_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +65,36 @@ func TestToolResultsInPieces(t *testing.T) {
 					t.Errorf("in pieces of %d bytes: %+v", size, opened.Coverage.Detectors)
 				}
 			})
+		}
+	}
+}
+
+// Pieces are read some hundred bytes at a time. An attack is found wherever it stands, also where
+// one reading ends within it.
+func TestAttacksBetweenTwoReadingsOfPieces(t *testing.T) {
+	g, _ := newGovernor(t)
+	report := strings.Repeat(prose, 20)
+	for begin := 0; begin < 2<<10; begin += len(attack) / 3 {
+		at := strings.LastIndexByte(report[:begin+1], ' ') + 1
+		text := report[:at] + "\n" + attack + "\n" + report[at:]
+		opened, err := g.Open(t.Context(), request(fmt.Sprint(begin)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := assess(t, opened, opened.ReadPrompt(question))
+		a.InPieces = true
+		for piece := range slices.Chunk([]byte(text), 64) {
+			a.ReadEvent(toolSays{}, wire.Frame{Data: piece})
+			if _, err = a.AssessToolResults(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		judged, err := a.Judge(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !judged.Turn.Refused {
+			t.Errorf("an attack from byte %d on is not found", at)
 		}
 	}
 }
