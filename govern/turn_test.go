@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -536,6 +537,33 @@ func TestCoverageIsBounded(t *testing.T) {
 	}
 	if want := 250*len(`"Hello."`) + len("Hi."); r.Coverage.BytesInspected != want {
 		t.Errorf("%d bytes inspected, not %d", r.Coverage.BytesInspected, want)
+	}
+}
+
+// What no detector read is counted by its kind, which the reason or the name tells, and by
+// where it stands. What only a second detector did not read was read.
+func TestUncoveredBytesByKind(t *testing.T) {
+	var c govern.Coverage
+	for _, p := range []kernel.SkippedPart{
+		{Part: "request.messages.0.content.1", Why: "image: not read by a detector on this path", Bytes: 1},
+		{Part: "request.messages.2.content.1", Why: "image: not read by a detector on this path", Bytes: 2},
+		{Part: "response.audio", Why: "not read by a detector", Bytes: 4},
+		{Part: "response.choices.0", Why: "image: not read by a detector on this path", Bytes: 8},
+		{Part: "request.prompt", Why: "beyond inspect_limit", Bytes: 16},
+		{Part: "request", Why: "beyond what the judge reads", Bytes: 32},
+		{Part: "request", Why: "beyond what guard_g.prompt reads", Bytes: 64},
+		{Part: "request.prompt", Why: "reads as no language", Bytes: 128},
+		{Part: "request.prompt", Why: "encoded more deeply than is opened", Bytes: 256},
+	} {
+		c.Skip(p.Part, p.Why, p.Bytes)
+	}
+	c.NotKnown("response.frame", "not known to the dialect", 512)
+	want := []govern.Uncovered{
+		{"request", "image", 3}, {"response", "audio", 4}, {"response", "image", 8}, {"request", "beyond_limit", 48},
+		{"request", "no_language", 128}, {"request", "other", 256}, {"response", "unknown", 512},
+	}
+	if got := c.Uncovered(); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
