@@ -329,6 +329,48 @@ func TestUnreadTextsThatTheProviderKeeps(t *testing.T) {
 	}
 }
 
+// An answer that the provider gives later is known since it was fetched: what of it, or of its
+// request, was not read stays listed by the turns that go on from it.
+func TestUnreadTextsOfFetchedAnswers(t *testing.T) {
+	image := `[{"role":"user","content":[{"type":"input_text","text":"What is this?"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]}]`
+	for name, test := range map[string]struct {
+		input, answer string
+		listed        bool
+	}{
+		"all was read": {`"What is the capital of France?"`, "Paris.", false},
+		"an image":     {image, "Paris.", true},
+		"the answer":   {`"Write a long text."`, weatherText(300 << 10), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			turn := 0
+			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+				answer := reply(said("msg_1", test.answer))
+				if r.Method == http.MethodPost {
+					if turn++; turn == 1 {
+						answer = strings.Replace(reply(), "completed", "queued", 1)
+					} else {
+						answer = strings.Replace(reply(said("msg_2", "Rome.")), `"resp_1"`, fmt.Sprintf(`"resp_%d"`, turn), 1)
+					}
+				}
+				return answering("application/json", answer)(w, r)
+			})
+			s.post("/v1/responses", `{"model":"m","background":true,"input":`+test.input+`}`)
+			s.send(http.MethodGet, "/v1/responses/resp_1", "")
+			if r := s.receipts()[0]; r["outcome"] != "answered" {
+				t.Fatalf("fetching it: %v", r)
+			}
+			for previous := 1; previous <= 2; previous++ {
+				s.post("/v1/responses", fmt.Sprintf(`{"model":"m","previous_response_id":"resp_%d","input":"And of Italy?"}`, previous))
+				listed := skippedOf(s.receipts()[0])
+				_, unread := listed["request.previous_response_id: history kept by the provider, not all of it was inspected"]
+				if unread != test.listed || len(listed) > 0 != test.listed {
+					t.Errorf("after resp_%d: %v", previous, listed)
+				}
+			}
+		})
+	}
+}
+
 // A remembered prompt that comes back as context is no better known than when it was new.
 func TestUnreadPromptsThatAreRemembered(t *testing.T) {
 	s := newSite(t, `{"baseline":"never"}`, answering("application/json", completion("Paris.")))
