@@ -241,6 +241,15 @@ func TestMCPResponse(t *testing.T) {
 				"tool_result result.content.0.annotations.priority 1 i", "tool_result result._meta.progressToken 3 j",
 			},
 		},
+		"words in capabilities": {
+			mcpResult(`{"capabilities":{"tools":{"listChanged":true},"experimental":{"plain":["ab_c","4 k"],"5 l":[{"6 m":"7 n"}]}}}`),
+			[]string{
+				"tool_result result.capabilities." + hashed("experimental") + "." + hashed("5 l") + " 5 l",
+				"tool_result result.capabilities." + hashed("experimental") + "." + hashed("plain") + ".1 4 k",
+				"tool_result result.capabilities." + hashed("experimental") + "." + hashed("5 l") + ".0." + hashed("6 m") + " 6 m",
+				"tool_result result.capabilities." + hashed("experimental") + "." + hashed("5 l") + ".0." + hashed("6 m") + " 7 n",
+			},
+		},
 		"two answers": {
 			"[" + mcpResult(`{"content":[{"type":"text","text":"t"}]}`) + `,{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"m"}}]`,
 			[]string{"tool_result 0.result.content.0.text t", "tool_result 1.error.message m"},
