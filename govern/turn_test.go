@@ -559,8 +559,13 @@ func TestUncoveredBytesByKind(t *testing.T) {
 	}
 	c.NotKnown("response.frame", "not known to the dialect", 512)
 	want := []govern.Uncovered{
-		{"request", "image", 3}, {"response", "audio", 4}, {"response", "image", 8}, {"request", "beyond_limit", 48},
-		{"request", "no_language", 128}, {"request", "other", 256}, {"response", "unknown", 512},
+		{"request", "image", 3},
+		{"response", "audio", 4},
+		{"response", "image", 8},
+		{"request", "beyond_limit", 48},
+		{"request", "no_language", 128},
+		{"request", "other", 256},
+		{"response", "unknown", 512},
 	}
 	if got := c.Uncovered(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
