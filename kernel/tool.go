@@ -197,12 +197,10 @@ func (k *Kernel) deniesCall(x Point, c *ToolCall) bool {
 }
 
 // keepState takes no step: the state after the turn is the one before it, and so
-// are the slow-drip statistics. The carried pressure is gone, because the turn that
-// is repeated has used it.
+// are the slow-drip statistics. What becomes of the carried pressure is the caller's to say.
 func (k *Kernel) keepState(t *Turn) {
 	x, z := t.Before.X, t.Before.Z
 	t.Next = t.Before
-	t.Next.Carry = Point{}
 	t.SlowDrip = false
 	if t.AttackType == SlowDrip {
 		t.AttackType = k.attackType(t.Evidence.Scores.pooled())
