@@ -222,6 +222,17 @@ func TestThoughtsStayBesideAnAttack(t *testing.T) {
 	})
 }
 
+// What the model only thought is no thought where it is said: as the text of its answer it is
+// judged, and goes.
+func TestThoughtsThatAreSaidGo(t *testing.T) {
+	eachThinking(t, `{}`, []string{"X-Lex-Session", "abc"}, func(t *testing.T, c *thinkingTalk) {
+		said := strings.NewReplacer("THOUGHT", thoughtful, "It is about Paris.", thoughtful, "GOAL", "Paris").Replace(c.resent)
+		if got, _ := c.say(c.question, said, c.next); strings.Count(got, thoughtful) != 1 || !strings.Contains(got, removed) {
+			t.Errorf("the model saw %s", got)
+		}
+	})
+}
+
 // What the model never thought, or not in this session, is no thought of its.
 func TestOtherThoughtsGo(t *testing.T) {
 	eachThinking(t, `{}`, nil, func(t *testing.T, c *thinkingTalk) {
