@@ -58,7 +58,7 @@ func openSource(ctx context.Context, fl caddycmd.Flags) (source audit.Source, sh
 // openStore opens a Redis by its URL, or an embedded database by its path.
 func openStore(ctx context.Context, place string) (store.Store, error) {
 	if strings.HasPrefix(place, "redis://") || strings.HasPrefix(place, "rediss://") {
-		s, err := redis.Open(ctx, []string{place}, redis.Options{})
+		s, err := redis.Open(ctx, []string{place}, redis.Options{ReadOnly: true})
 		if err != nil {
 			return nil, fmt.Errorf("opening the store: %w", err)
 		}

@@ -31,6 +31,9 @@ type Options struct {
 	// Default: 5 s. Waiting for a connection that other requests use may take
 	// another second, because a burst is no outage. The URL does not change it.
 	Timeout time.Duration
+	// ReadOnly opens the store to be read alone, as a verifier does: nothing is written and
+	// nothing is put in order. So the server may be a replica, and the user one who may not write.
+	ReadOnly bool
 }
 
 // Store is a [store.Store] in Redis.
@@ -46,7 +49,8 @@ type Store struct {
 
 // Open connects to the server at the one URL of the form
 // redis://[user:password@]host[:port][/db], or rediss:// for TLS. It fails when
-// the server does not answer.
+// the server does not answer, when the store is to be written and cannot be, and when it is to be
+// read alone and its log has lost its head.
 func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	timeout := cmp.Or(opts.Timeout, defaultTimeout)
 	settings, err := parse(urls, timeout)
@@ -58,7 +62,11 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	settings.Dialer = s.primary.dials(showingTheirEnd(client.NewDialer(settings)))
 	s.client = client.NewClient(settings)
 	s.client.AddHook(&s.primary)
-	for _, step := range []func(context.Context) error{s.greet, s.checkCommands, s.checkKeys, s.beginLog} {
+	steps := []func(context.Context) error{s.greet, s.checkCommands, s.checkKeys, s.beginLog}
+	if opts.ReadOnly {
+		steps = []func(context.Context) error{s.greet, s.checkBegun}
+	}
+	for _, step := range steps {
 		if err = step(ctx); err != nil {
 			break
 		}
@@ -160,6 +168,21 @@ func (s *Store) checkKeys(ctx context.Context) error {
 	}
 	_, err := pipeline.Exec(ctx)
 	return failure(ctx, "checking", err)
+}
+
+// checkBegun finds out that the log has no head although there are receipts. A log without one
+// looks whole to a reader, and one that was lost with it empty.
+func (s *Store) checkBegun(ctx context.Context) error {
+	pipeline := s.client.Pipeline()
+	receipts := pipeline.XRevRangeN(ctx, receiptsKey, "+", "-", 1)
+	begun := pipeline.Exists(ctx, headKey)
+	if _, err := pipeline.Exec(ctx); err != nil {
+		return failure(ctx, "checking", err)
+	}
+	if begun.Val() == 0 && len(receipts.Val()) > 0 {
+		return fmt.Errorf("checking: %w: the log has lost its head, or was never begun; a start of Caddy begins it again", store.ErrRefused)
+	}
+	return nil
 }
 
 // checkHead finds out that the head of the log was lost, or is older than the log, or that both
