@@ -37,15 +37,26 @@ func (p *primary) lost(err error) bool {
 // DialHook does nothing.
 func (p *primary) DialHook(next client.DialHook) client.DialHook { return next }
 
-// ProcessHook sends a command that a replica refused once more: it did nothing.
+// ProcessHook sends a command once more that a replica refused, because it did nothing, and one
+// that only reads, if the server ended the connection under it, as it does at the end of a failover.
 func (p *primary) ProcessHook(next client.ProcessHook) client.ProcessHook {
 	return func(ctx context.Context, cmd client.Cmder) error {
 		err := next(ctx, cmd)
-		if p.lost(err) {
+		if p.lost(err) || closed(err) && onlyReads(cmd) {
+			cmd.SetErr(nil)
 			err = next(ctx, cmd)
 		}
 		return err
 	}
+}
+
+// onlyReads reports whether a command is one of those with which the store reads.
+func onlyReads(cmd client.Cmder) bool {
+	switch cmd.Name() {
+	case "exists", "get", "hgetall", "smembers", "xrange", "xrevrange":
+		return true
+	}
+	return false
 }
 
 // ProcessPipelineHook does the same for a pipeline as a whole. Where the server became a replica

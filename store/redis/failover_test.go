@@ -43,6 +43,24 @@ func TestFailoverThatKeepsConnections(t *testing.T) {
 	}
 }
 
+// A connection that the server ends while it is asked costs no read.
+func TestReadsWhoseConnectionEnds(t *testing.T) {
+	server := storetest.StartRedis(t)
+	a := newAddress(t, server)
+	s := open(t, a.url, patient)
+	must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
+	for name, read := range map[string]func() error{
+		"session":  func() error { _, err := s.Session(t.Context(), "k"); return err },
+		"receipt":  func() error { _, err := s.Receipt(t.Context(), "KRN-1"); return err },
+		"consumed": func() error { _, err := s.Consumed(t.Context(), "subject"); return err },
+	} {
+		a.cut.Store(true)
+		if err := read(); err != nil || a.cut.Load() {
+			t.Errorf("%s: %v; the connection was cut: %t", name, err, !a.cut.Load())
+		}
+	}
+}
+
 // many does the same from several callers at once.
 func many(t *testing.T, call func() error) {
 	t.Helper()
@@ -64,10 +82,12 @@ func follow(t *testing.T, c *client.Client, primary string) {
 	must(t, c.Do(t.Context(), "REPLICAOF", host, port).Err())
 }
 
-// An address leads new connections to the server that it names then.
+// An address leads new connections to the server that it names then. A connection that asks
+// something after cut was set ends without an answer.
 type address struct {
 	url    string
 	server atomic.Value
+	cut    atomic.Bool
 }
 
 func newAddress(t *testing.T, server string) *address {
@@ -97,7 +117,22 @@ func (a *address) pass(conn net.Conn) {
 	}
 	go func() {
 		defer server.Close()
-		_, _ = io.Copy(server, conn)
+		_, _ = io.Copy(server, cutting{conn, a})
 	}()
 	_, _ = io.Copy(conn, server)
+}
+
+// cutting reads what a client asks, until its connection is to be cut.
+type cutting struct {
+	io.Reader
+
+	address *address
+}
+
+func (c cutting) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	if n > 0 && c.address.cut.CompareAndSwap(true, false) {
+		return 0, io.EOF
+	}
+	return n, err
 }
