@@ -14,24 +14,25 @@ import (
 
 // A primary is what an address leads to that may change its server: after a failover new
 // connections lead to the new primary, and those of before to the old one, which may keep them
-// open. The first that is told so ends them all; otherwise each would cost a request.
+// open or end them all. The first that is told so keeps all of them from being used again;
+// otherwise each would cost a request.
 type primary struct {
-	failovers atomic.Uint64
+	generation atomic.Uint64 // of connections; those of an earlier one are not used again
 }
 
 // isReplica is what a server that may not write says, to a script in some versions within a
 // sentence.
 func isReplica(reply string) bool { return strings.Contains(reply, "READONLY") }
 
-// lost reports whether the server refused a command because it is a replica, and if so keeps
-// the connections that there are from being used again.
-func (p *primary) lost(err error) bool {
+// lost reports whether the server refused a command because it is a replica, or ended the
+// connection under it. Either begins the next generation of connections.
+func (p *primary) lost(err error) (refused, ended bool) {
 	var reply client.Error
-	if !errors.As(err, &reply) || !isReplica(reply.Error()) {
-		return false
+	refused, ended = errors.As(err, &reply) && isReplica(reply.Error()), closed(err)
+	if refused || ended {
+		p.generation.Add(1)
 	}
-	p.failovers.Add(1)
-	return true
+	return refused, ended
 }
 
 // DialHook does nothing.
@@ -42,7 +43,7 @@ func (p *primary) DialHook(next client.DialHook) client.DialHook { return next }
 func (p *primary) ProcessHook(next client.ProcessHook) client.ProcessHook {
 	return func(ctx context.Context, cmd client.Cmder) error {
 		err := next(ctx, cmd)
-		if p.lost(err) || closed(err) && onlyReads(cmd) {
+		if refused, ended := p.lost(err); refused || ended && onlyRead(cmd) {
 			cmd.SetErr(nil)
 			err = next(ctx, cmd)
 		}
@@ -50,28 +51,32 @@ func (p *primary) ProcessHook(next client.ProcessHook) client.ProcessHook {
 	}
 }
 
-// onlyReads reports whether a command is one of those with which the store reads.
-func onlyReads(cmd client.Cmder) bool {
-	switch cmd.Name() {
-	case "exists", "get", "hgetall", "smembers", "xrange", "xrevrange":
-		return true
-	}
-	return false
-}
-
 // ProcessPipelineHook does the same for a pipeline as a whole. Where the server became a replica
 // half way, what ran before runs twice: all that is sent in pipelines may.
 func (p *primary) ProcessPipelineHook(next client.ProcessPipelineHook) client.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []client.Cmder) error {
 		err := next(ctx, cmds)
-		if !slices.ContainsFunc(cmds, func(cmd client.Cmder) bool { return p.lost(cmd.Err()) }) {
-			return err
+		refused, ended := p.lost(err)
+		for _, cmd := range cmds { // err is that of the first that failed
+			if !refused && !ended {
+				refused, ended = p.lost(cmd.Err())
+			}
 		}
-		for _, cmd := range cmds {
-			cmd.SetErr(nil)
+		if refused || ended && onlyRead(cmds...) {
+			for _, cmd := range cmds {
+				cmd.SetErr(nil)
+			}
+			err = next(ctx, cmds)
 		}
-		return next(ctx, cmds)
+		return err
 	}
+}
+
+// readingCommands are those with which the store reads.
+var readingCommands = strings.Fields("exists get hgetall hmget smembers xrange xrevrange")
+
+func onlyRead(cmds ...client.Cmder) bool {
+	return !slices.ContainsFunc(cmds, func(cmd client.Cmder) bool { return !slices.Contains(readingCommands, cmd.Name()) })
 }
 
 // A dialer opens a connection to the server.
@@ -79,7 +84,7 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 func (p *primary) dials(dial dialer) dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		since := p.failovers.Load()
+		since := p.generation.Load()
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
@@ -100,7 +105,7 @@ type primaryConn struct {
 // whether it has ended. A failure makes the client close it and take another.
 func (c primaryConn) SyscallConn() (syscall.RawConn, error) {
 	socket, ok := c.Conn.(syscall.Conn)
-	if !ok || c.primary.failovers.Load() != c.since {
+	if !ok || c.primary.generation.Load() != c.since {
 		return nil, net.ErrClosed
 	}
 	return socket.SyscallConn()

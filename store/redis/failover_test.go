@@ -52,6 +52,7 @@ func TestReadsWhoseConnectionEnds(t *testing.T) {
 	for name, read := range map[string]func() error{
 		"session":  func() error { _, err := s.Session(t.Context(), "k"); return err },
 		"receipt":  func() error { _, err := s.Receipt(t.Context(), "KRN-1"); return err },
+		"log":      func() error { _, err := s.Log(t.Context(), 0, 10); return err },
 		"consumed": func() error { _, err := s.Consumed(t.Context(), "subject"); return err },
 	} {
 		a.cut.Store(true)

@@ -220,7 +220,7 @@ func (s *Store) checkCommands(ctx context.Context) error {
 	}
 	wrong, err := checkScript.Run(ctx, s.client, turnKeys, room).StringSlice()
 	if err == nil && len(wrong) == 2 && isReplica(wrong[1]) { // a failover may have made it one
-		s.primary.failovers.Add(1)
+		s.primary.generation.Add(1)
 		wrong, err = checkScript.Run(ctx, s.client, turnKeys, room).StringSlice()
 	}
 	if err != nil {
