@@ -12,9 +12,10 @@
 // over the mean of the words' vectors. Sums are over integers, and the
 // few real numbers are computed as the kernel does it (arithmetic.go), so equal texts give
 // equal signals on every platform, to the bit. Scores are rounded to a millionth. A long text
-// counts as its worst part, and one that only says yes, no or the like has no score
-// (backchannels.go); a short question presses for nothing (questions.go). Requests for harm and attacks on the assistant have readers of their
-// own ([Languages]), one for English and one for other languages, that know classes of terms.
+// counts as its worst part, one that only says yes, no or the like has no score
+// (backchannels.go), and a short question presses for nothing (questions.go). Requests for harm
+// and attacks on the assistant have readers of their own ([Languages]), one for English and one
+// for other languages, that know classes of terms.
 // Beside the scores stand a rule set for talk about the assistant's own rules ([SelfReference])
 // and an embedding ([Model.Embed]) in which texts on like things lie close. Assess stops when its
 // context is done. [Model.Explain] says which half of the model and which words weighed most.
