@@ -66,6 +66,7 @@ func init() {
 //	        cusum_slow_h       <number>
 //	        refusal_text       <text>
 //	        constitution       <file>
+//	        template           <file>...
 //	        identity           full|minimal|dynamic|none
 //	        identity_modes     full|minimal|dynamic|none...
 //	    }
@@ -195,6 +196,7 @@ func (p *Policy) options() options {
 		"cusum_slow_h":       numberOption(&p.CUSUMSlowH),
 		"refusal_text":       stringOption(&p.RefusalText),
 		"constitution":       stringOption(&p.Constitution),
+		"template":           listOption(&p.Templates),
 		"identity":           choiceOption(&p.Identity, govern.IdentityModes...),
 		"identity_modes":     choiceListOption(&p.IdentityModes, govern.IdentityModes...),
 	}

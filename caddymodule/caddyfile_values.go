@@ -16,7 +16,7 @@ type options map[string]func(d *caddyfile.Dispenser) error
 
 // repeated are the options that may stand more than once: each time with another name as
 // their first argument, or to add to a list.
-var repeated = []string{"plan", "policy", "dialect", "allow", "deny", "reads", "writes", "sends", "high_risk", "rule", "guard"}
+var repeated = []string{"plan", "policy", "dialect", "allow", "deny", "reads", "writes", "sends", "high_risk", "rule", "guard", "template"}
 
 // parseBlock reads a block of options at the dispenser's nesting.
 func parseBlock(d *caddyfile.Dispenser, known options) error {
@@ -79,6 +79,18 @@ func choiceOption(to *string, values ...string) func(d *caddyfile.Dispenser) err
 			return d.Errf("%q is not one of %s", arg, strings.Join(values, ", "))
 		}
 		*to = arg
+		return nil
+	}
+}
+
+// listOption adds words to a list.
+func listOption(to *[]string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		args := d.RemainingArgs()
+		if len(args) == 0 {
+			return d.ArgErr()
+		}
+		*to = append(*to, args...)
 		return nil
 	}
 }

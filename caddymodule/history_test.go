@@ -21,9 +21,11 @@ func turns(messages ...string) string {
 }
 
 // listening is a site whose model answers Paris, and what reaches it.
-func listening(t *testing.T, config string) (*site, *recorder) {
+func listening(t *testing.T, config string) (*site, *recorder) { return listeningWith(t, config, nil) }
+
+func listeningWith(t *testing.T, config string, options map[string]any) (*site, *recorder) {
 	seen := new(recorder)
-	return newSite(t, config, func(w http.ResponseWriter, r *http.Request) error {
+	return newSiteWith(t, config, options, func(w http.ResponseWriter, r *http.Request) error {
 		seen.record(r)
 		return answering("application/json", completion("Paris."))(w, r)
 	}), seen

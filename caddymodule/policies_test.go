@@ -236,6 +236,8 @@ func TestUnknownPolicies(t *testing.T) {
 		{"lex {\n policy a {\n}\n policy b {\n}\n}", "lex {\n policy strict\n}", `there is no policy "strict"; give one of a, b`},
 		{"lex {\n limits {\n plan p 1/1m strict\n}\n}", "lex", `limits plan p: there is no policy "strict"`},
 		{"lex {\n policy a {\n refuse_at 0.2\n}\n}", "lex", "policy a: "},
+		{"lex {\n policy a {\n template /nowhere/t\n}\n}", "lex", "policy a: reading a template: open /nowhere/t"},
+		{"lex {\n policy a {\n template /dev/null\n}\n}", "lex", "policy a: policy template /dev/null: it has no word beside its places"},
 		{"lex {\n policy a {\n identity none\n identity_modes full\n}\n}", "lex", "policy a: policy identity_modes"},
 	} {
 		p := &proxy{t: t, url: "http://127.0.0.1:0", log: filepath.Join(t.TempDir(), "log")}

@@ -55,6 +55,10 @@ type Policy struct {
 	// of the built-in constitution.
 	Constitution string `json:"constitution,omitempty"`
 
+	// Files with what applications put around their users' words in the user's own turn: texts
+	// with places {{…}} that are filled in. Default for a named policy: those of the unnamed one.
+	Templates []string `json:"templates,omitempty"`
+
 	// The identity mode of requests that name none: full, minimal, dynamic or
 	// none. Default: full.
 	Identity string `json:"identity,omitempty"`
@@ -151,6 +155,9 @@ func (p *Policy) inherit(unnamed Policy) {
 	p.CUSUMSlowH = cmp.Or(p.CUSUMSlowH, unnamed.CUSUMSlowH)
 	p.RefusalText = cmp.Or(p.RefusalText, unnamed.RefusalText)
 	p.Constitution = cmp.Or(p.Constitution, unnamed.Constitution)
+	if len(p.Templates) == 0 {
+		p.Templates = unnamed.Templates
+	}
 	p.Identity = cmp.Or(p.Identity, unnamed.Identity)
 	if len(p.IdentityModes) == 0 {
 		p.IdentityModes = unnamed.IdentityModes
@@ -198,7 +205,14 @@ func (p *Policy) provision(ctx caddy.Context, a *App) error {
 		return err
 	}
 
-	g := &govern.Governor{Detector: detect.Default(), RefusalText: p.RefusalText, Constitution: constitution, Memory: memory, Tools: tools}
+	templates, err := p.templates()
+	if err != nil {
+		return err
+	}
+
+	g := &govern.Governor{
+		Detector: detect.Default(), RefusalText: p.RefusalText, Constitution: constitution, Templates: templates, Memory: memory, Tools: tools,
+	}
 	g.Embedder, g.Judge, g.JudgeRequired, g.Guards = a.embedder, a.judge, a.judgeRequired, a.guards
 	if p.EmbedderRaw != nil {
 		if g.Embedder, err = a.loadEmbedder(ctx, p); err != nil {
@@ -321,4 +335,20 @@ func (p *Policy) constitution() (string, error) {
 		return "", errors.New("the constitution file is empty or not UTF-8")
 	}
 	return trimmed, nil
+}
+
+// templates reads the files of the templates.
+func (p *Policy) templates() (all []govern.Template, err error) {
+	for _, file := range p.Templates {
+		text, err := os.ReadFile(file) //nolint:gosec // G304: the operator names it
+		if err != nil {
+			return nil, fmt.Errorf("reading a template: %w", err)
+		}
+		t, err := govern.ParseTemplate(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("policy template %s: %w", file, err)
+		}
+		all = append(all, t)
+	}
+	return all, nil
 }

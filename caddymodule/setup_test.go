@@ -71,6 +71,8 @@ func TestAnotherSetupIsAnotherDocument(t *testing.T) {
 		"its length":   {"embedder": map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "e", "dimensions": 8}},
 		"judge":        {"judge": map[string]any{"provider": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "e"}},
 		"no memory":    {"memory": 0},
+		"a template":   {"policy": map[string]any{"templates": []string{template(t, framing)}}},
+		"two of them":  {"policy": map[string]any{"templates": []string{template(t, framing), template(t, "Say {{x}}.")}}},
 		"memory":       {"memory": 7},
 		"identity":     {"policy": map[string]any{"identity": "minimal"}},
 		"its choice":   {"policy": map[string]any{"identity_modes": []string{"full", "minimal"}}},
@@ -122,7 +124,7 @@ func TestSetupsHoldNoSecret(t *testing.T) {
 		"embedder": remote("{env.LEX_TEST_KEY}", "canary model with spaces"),
 		"judge":    remote("canary-key", "a-judge"),
 		"secrets":  map[string]any{"admin": "{env.LEX_TEST_ADMIN}", "bench": "canary-bench"},
-		"policy":   map[string]any{"refusal_text": "canary-refusal", "constitution": constitution},
+		"policy":   map[string]any{"refusal_text": "canary-refusal", "constitution": constitution, "templates": []string{constitution}},
 		"tools": map[string]any{"unknown": "block", "allow": []string{"mail_*"}, "rules": []any{
 			map[string]any{"name": "outside", "condition": `args.token == "canary-token"`},
 		}},

@@ -48,7 +48,7 @@ func TestDocumentedCaddyfiles(t *testing.T) {
 			continue
 		}
 		seen++
-		path := writeCaddyfile(t, ports{}, strings.ReplaceAll(b.text, "/etc/lex/constitution.txt", constitution))
+		path := writeCaddyfile(t, ports{}, regexp.MustCompile(`/etc/lex/\w+\.txt`).ReplaceAllString(b.text, constitution))
 		if out, err := caddy(t, "fmt", "--diff", path); err != nil {
 			t.Errorf("%s: %v\n%s", b.file, err, out)
 		}

@@ -64,7 +64,8 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	// read), and the rest once more together with the earlier messages that are new to
 	// us, because an attack may be split between them. Also score the prompt alone, and
 	// the application's instructions alone.
-	said, quoted, beside := divide(in.said)
+	said, quoted, beside, framing := g.divide(in.said)
+	o.recordTemplates(in.said)
 	var err error
 	if a.said, err = g.score(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -76,13 +77,13 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err := a.joinEarlier(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	prompt := detect.Text{Source: detect.User, Body: o.truncate(in.Prompt)}
-	if a.prompt = a.said; len(in.said) != 1 || in.said[0].Source != prompt.Source || in.said[0].Body != prompt.Body {
-		if a.prompt, err = g.score(ctx, []detect.Text{prompt}); err != nil {
+	prompt, _, _, _ := g.divide([]detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}})
+	if a.prompt = a.said; !slices.EqualFunc(said, prompt, func(a, b detect.Text) bool { return a.Source == b.Source && a.Body == b.Body }) {
+		if a.prompt, err = g.score(ctx, prompt); err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 	}
-	fromApplication, err := g.readApplication(ctx, in.instructions, beside)
+	fromApplication, err := g.readApplication(ctx, slices.Concat(in.instructions, framing), beside)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
@@ -201,7 +202,7 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 // alone, and anything weaker adds nothing to other texts or to the session's pressure.
 // So is what the application put there (see readApplication).
 func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
-	said, quoted, beside := divide(texts)
+	said, quoted, beside, framing := g.divide(texts)
 	s, err := g.score(ctx, said)
 	if err != nil {
 		return s, err
@@ -210,10 +211,10 @@ func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal
 	if err != nil {
 		return s, err
 	}
-	if s, err = g.withQuoted(s, quoted, found); err != nil || len(beside) == 0 {
+	if s, err = g.withQuoted(s, quoted, found); err != nil || len(beside)+len(framing) == 0 {
 		return s, err
 	}
-	fromApplication, err := g.readApplication(ctx, nil, beside)
+	fromApplication, err := g.readApplication(ctx, framing, beside)
 	s.Scores = maxScores(s.Scores, fromApplication.Scores)
 	return withGaps(s, fromApplication), err
 }
@@ -237,9 +238,9 @@ func withGaps(s, other detect.Signal) detect.Signal {
 	return s
 }
 
-// divide divides texts into what the user and the model say, what tools and documents say, and
-// what the application put beside it.
-func divide(texts []detect.Text) (said, quoted, beside []detect.Text) {
+// divide divides texts into what the user and the model say, what tools and documents say,
+// what the application put beside it, and what its templates have around the user's words.
+func (g *Governor) divide(texts []detect.Text) (said, quoted, beside, framing []detect.Text) {
 	for _, t := range texts {
 		switch t.Source {
 		case detect.Tool, detect.Document:
@@ -247,10 +248,14 @@ func divide(texts []detect.Text) (said, quoted, beside []detect.Text) {
 		case detect.Context:
 			beside = append(beside, t)
 		default:
-			said = append(said, t)
+			own, filled, ok := g.ofTemplate(t)
+			if !ok {
+				filled = []detect.Text{t}
+			}
+			said, framing = append(said, filled...), append(framing, own...)
 		}
 	}
-	return said, quoted, beside
+	return said, quoted, beside, framing
 }
 
 // joinEarlier scores what is said in the newest turn together with the earlier texts that
@@ -299,6 +304,9 @@ func (o *Opened) repeats(in Input) bool {
 func (a *Assessed) measureThreat(ctx context.Context) {
 	o, prompt := a.Opened, a.input.Prompt
 	embedder := o.governor.Embedder
+	if _, filled, ok := o.governor.ofTemplate(detect.Text{Body: prompt}); ok {
+		prompt = joinTexts(filled)
+	}
 	if embedder == nil || prompt == "" {
 		return
 	}

@@ -24,6 +24,9 @@ const (
 
 	// detectorEcho looks for the system context in the governed answer.
 	detectorEcho = "echo"
+	// detectorTemplate says how many bytes of a part a template has (see [Template]). They are among
+	// those that the local detector read.
+	detectorTemplate = "template"
 	// detectorEarlier says that an earlier turn inspected the part, when it was new.
 	detectorEarlier = "earlier_turn"
 )

@@ -36,6 +36,8 @@ type Governor struct {
 	JudgeRequired bool
 	// Guards are asked about texts that the detector leaves undecided.
 	Guards []*Guard
+	// Templates are what applications put around their users' words.
+	Templates []Template
 	// Tools decides on tool calls. Nil knows no rules of an operator.
 	Tools *toolcall.Interceptor
 

@@ -346,8 +346,8 @@ func (a *Assessed) guardSaid(ctx context.Context, said, quoted []detect.Text, fo
 		return nil
 	}
 	o.fillBudgets()
-	before := g.questionOn(model.RolePrompt, wordsOf(a.input.earlier...), a.earlier)
-	prompt := g.questionOn(model.RolePrompt, slices.Concat(wordsOf(a.input.earlier...), said), a.said)
+	before := g.questionOn(model.RolePrompt, g.wordsOf(a.input.earlier...), a.earlier)
+	prompt := g.questionOn(model.RolePrompt, slices.Concat(g.wordsOf(a.input.earlier...), said), a.said)
 	results := g.questionOn(model.RoleToolResult, quoted, *found)
 	a.severity = max(prompt.severity, results.severity)
 	if a.input.deniedBy != "" { // the turn is refused, whatever they say

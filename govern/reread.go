@@ -144,7 +144,7 @@ func (o *Opened) condemnedScores() (worst kernel.Scores) {
 // findAttacks finds which of the words before the newest turn guards find to be an attack, now
 // that they find one in all of them together: those that are one alone, else all.
 func (a *Assessed) findAttacks(ctx context.Context, together detect.Signal) error {
-	messages := slices.DeleteFunc(slices.Clone(a.input.earlier), func(m pastMessage) bool { return len(wordsOf(m)) == 0 })
+	messages := slices.DeleteFunc(slices.Clone(a.input.earlier), func(m pastMessage) bool { return len(a.Opened.governor.wordsOf(m)) == 0 })
 	if len(messages) > 1 {
 		signals, err := a.Opened.askAlone(ctx, messages...)
 		if err != nil {
@@ -177,7 +177,7 @@ func (o *Opened) askAlone(ctx context.Context, messages ...pastMessage) ([]detec
 		if err != nil {
 			return nil, fmt.Errorf("reading the history: %w", err)
 		}
-		signals[i], questions[i] = s, o.governor.questionOn(model.RolePrompt, wordsOf(m), s)
+		signals[i], questions[i] = s, o.governor.questionOn(model.RolePrompt, o.governor.wordsOf(m), s)
 	}
 	for i, op := range o.consult(ctx, questions...) {
 		signals[i] = op.move(signals[i])
@@ -186,7 +186,7 @@ func (o *Opened) askAlone(ctx context.Context, messages ...pastMessage) ([]detec
 }
 
 // wordsOf returns what the user says in messages.
-func wordsOf(messages ...pastMessage) []detect.Text {
-	said, _, _ := divide(textsOf(messages))
+func (g *Governor) wordsOf(messages ...pastMessage) []detect.Text {
+	said, _, _, _ := g.divide(textsOf(messages))
 	return said
 }

@@ -3,6 +3,7 @@ package govern_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/caddy-lex/lex/govern"
@@ -42,6 +43,18 @@ func TestScoresAreCompared(t *testing.T) {
 				t.Errorf("%s, another %s: %v", prompt, name, err)
 			}
 		}
+	}
+}
+
+// A detector does not know which words of a prompt are a template's.
+func TestScoresBesideATemplate(t *testing.T) {
+	g, _ := newGovernor(t)
+	g.Templates = []govern.Template{template(t, "Answer this: {{x}}")}
+	prompt := "Answer this: " + question
+	r := commit(t, g, judge(t, ask(t, g, "s", prompt), "Paris."), "Paris.")
+	err := govern.CompareScores(t.Context(), detect.Default(), release, r.Receipt, g.Describe(release, toolcall.RuleSet{}, govern.IdentitySetup{}), prompt)
+	if !errors.Is(err, govern.ErrNotCompared) || !strings.Contains(err.Error(), "a template") {
+		t.Error(err)
 	}
 }
 

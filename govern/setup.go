@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,6 +25,8 @@ type Setup struct {
 	Judge    JudgeSetup    `json:"judge"`
 	Guards   []GuardSetup  `json:"guards,omitempty"`
 	Tools    ToolSetup     `json:"tools"`
+	// Templates are hashes of the templates, in order.
+	Templates []string `json:"templates,omitempty"`
 	// Constitution and Refusal are hashes of the texts of the policy.
 	Constitution string        `json:"constitution"`
 	Refusal      string        `json:"refusal"`
@@ -140,6 +143,10 @@ func (g *Governor) Describe(code CodeSetup, rules toolcall.RuleSet, identity Ide
 		}
 		s.Guards = append(s.Guards, described)
 	}
+	for _, t := range g.Templates {
+		s.Templates = append(s.Templates, t.sha256)
+	}
+	slices.Sort(s.Templates)
 	return s
 }
 
