@@ -286,6 +286,16 @@ func TestAttacksOnAFile(t *testing.T) {
 	}
 }
 
+// A later part of an export is whole, wherever it begins, for who says that it is one.
+func TestLaterPartsOfAFile(t *testing.T) {
+	f := newAttackedFile(t)
+	for entries := f.entries; len(f.entries) > 0; f.entries = f.entries[1:] {
+		if got := faultsOf(t, f.lines(true), true); got != "" {
+			t.Errorf("the last %d of %d: %q", len(f.entries), len(entries), got)
+		}
+	}
+}
+
 // retaken is the receipt with the step taken from another state.
 func retaken(t *testing.T, r kernel.Receipt, x kernel.Point) kernel.Receipt {
 	t.Helper()

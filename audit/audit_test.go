@@ -214,6 +214,44 @@ func TestAuditorComparesTexts(t *testing.T) {
 	}
 }
 
+// A record that a caller holds is compared with the one that is kept. Of one that is not kept
+// nothing is said that only the archive could know.
+func TestAuditorComparesRecords(t *testing.T) {
+	l := newLedger(t, 3)
+	kept := l.record(t, 1)
+	r, err := kernel.ParseReceipt(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Nonce = "forged"
+	forged, err := r.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Policy = strings.Repeat("0", 64)
+	ofAnotherPolicy, err := r.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		archive []byte // holds this in the place of the record
+		record  []byte
+		want    string
+	}{
+		"kept":                 {kept, kept, "form+ replay+ chain+ log+ stored+"},
+		"changed in the store": {bytes.Replace(kept, []byte(`"turn":2`), []byte(`"turn":9`), 1), kept, "form- stored-"},
+		"not kept":             {kept, forged, "form+ replay+ chain? log? stored-"},
+		"of an unknown policy": {kept, ofAnotherPolicy, "form+ replay- chain? log? stored-"},
+		"no receipt":           {kept, []byte(`{}`), "form-"},
+	} {
+		l.changed[l.ids[1]] = c.archive
+		report, err := audit.NewAuditor(l).VerifyRecord(t.Context(), c.record)
+		if err != nil || outcomes(report.Checks) != c.want {
+			t.Errorf("%s: %v, %+v", name, err, report)
+		}
+	}
+}
+
 // verify returns the summary and the faults of a source.
 func verify(t *testing.T, s audit.Source, partial bool, texts ...audit.Texts) (audit.Summary, []string) {
 	t.Helper()

@@ -273,6 +273,28 @@ func TestResentChainWithToolCalls(t *testing.T) {
 		}
 		delete(l.changed, l.ids[c.changed])
 	}
+	// Nor where the conversation was erased and has begun again: the turn was removed, not erased.
+	if err := l.Erase(t.Context(), "second"); err != nil {
+		t.Fatal(err)
+	}
+	k, err := kernel.New(kernel.DefaultPolicy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	commitTurn(t, l, k, store.Session{Key: "second", State: k.NewSession(), Secret: bytes.Repeat([]byte{2}, 32)}, question(1), true)
+	for removed, want := range map[int]string{0: "chain?", 4: "chain-"} {
+		l.changed[l.ids[removed]] = nil
+		report, err := audit.NewAuditor(l).VerifyID(t.Context(), l.ids[7])
+		if err != nil || !strings.Contains(outcomes(report.Checks), want) {
+			t.Errorf("begun again, without receipt %d: %v: %s", removed, err, outcomes(report.Checks))
+		}
+		delete(l.changed, l.ids[removed])
+	}
+}
+
+// Receipts in the session of another turn are not in its chain.
+func TestResentReceiptsOfAnotherTurn(t *testing.T) {
+	l, _ := forkedTalk(t, "")
 	l.moved[l.ids[0]], l.moved[l.ids[3]] = "second", "second" // of another turn's words
 	for _, n := range []int{0, 3} {
 		report, err := audit.NewAuditor(l).VerifyID(t.Context(), l.ids[n])

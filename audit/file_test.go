@@ -55,6 +55,11 @@ func TestFilesOfLines(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", places[i], got[i], want)
 		}
 	}
+	seen, full := 0, errors.New("full")
+	err = source.Each(t.Context(), func(context.Context, string, store.Receipt) error { seen++; return full })
+	if !errors.Is(err, full) || seen != 1 {
+		t.Errorf("a visit that fails: %v after %d receipts", err, seen)
+	}
 	for hash, want := range map[string][]byte{changed.Hash(): policy, hashOf(setup): setup} {
 		if text, err := source.Document(t.Context(), hash); err != nil || !bytes.Equal(text, want) {
 			t.Errorf("%s: %s %v", hash, text, err)

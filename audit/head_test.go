@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -266,6 +267,18 @@ func TestSignedHead(t *testing.T) {
 				t.Errorf("with byte %d changed it is %+v", i, got)
 			}
 		}
+	}
+}
+
+// A brokenSigner is one whose key cannot be used, as one in a device that is gone.
+type brokenSigner struct{ note.Signer }
+
+func (brokenSigner) Sign([]byte) ([]byte, error) { return nil, errors.New("no key") }
+
+func TestHeadThatCannotBeSigned(t *testing.T) {
+	signer, _ := keyPair(t, "lex.example/broken")
+	if signed, err := headOf(t, nil).Head(time.Unix(7, 0)).Sign(brokenSigner{signer}); err == nil {
+		t.Errorf("signed is %q", signed)
 	}
 }
 
