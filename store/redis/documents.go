@@ -3,7 +3,6 @@ package redis
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,9 +53,6 @@ func (s *Store) PutDocument(ctx context.Context, hash string, text []byte) error
 // Document looks the hash up.
 func (s *Store) Document(ctx context.Context, hash string) ([]byte, error) {
 	text, err := s.client.Get(ctx, documentKey(hash)).Bytes()
-	if errors.Is(err, client.Nil) {
-		return nil, fmt.Errorf("reading a document: %w", store.ErrNotFound)
-	}
 	return text, failure(ctx, "reading a document", err)
 }
 

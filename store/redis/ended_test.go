@@ -23,7 +23,12 @@ func TestConnectionsOverTLSThatHaveEnded(t *testing.T) {
 	must(t, err)
 	defer s.Close()
 	for range 3 {
-		must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
+		for range 5 { // one that has not ended is used again
+			must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
+		}
+		if n := d.connections(); n != 1 {
+			t.Errorf("%d connections for one caller", n)
+		}
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -80,6 +85,12 @@ func (d *door) pass(conn net.Conn) {
 	d.mu.Unlock()
 	go func() { _, _ = io.Copy(server, conn) }()
 	_, _ = io.Copy(conn, server)
+}
+
+func (d *door) connections() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.open)
 }
 
 // shut closes the connections that are open, and tells how many there were.

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,6 +39,7 @@ func TestFailoverThatKeepsConnections(t *testing.T) {
 			many(t, func() error { return call(s) }) // the pool has connections
 			a.server.Store(strings.TrimPrefix(second, "redis://"))
 			follow(t, connect(t, first), second)
+			must(t, call(s)) // alone, it would be given one old connection after the other
 			many(t, func() error { return call(s) })
 		})
 	}
@@ -57,6 +59,25 @@ func TestReadsWhoseConnectionEnds(t *testing.T) {
 	} {
 		a.cut.Store(true)
 		if err := read(); err != nil || a.cut.Load() {
+			t.Errorf("%s: %v; the connection was cut: %t", name, err, !a.cut.Load())
+		}
+	}
+}
+
+// Nor is a call that writes made again by the store: nobody knows whether the server has done it,
+// and a run that is counted twice, or given back twice, makes another limit.
+func TestWritesWhoseConnectionEnds(t *testing.T) {
+	a := newAddress(t, storetest.StartRedis(t))
+	s := open(t, a.url, patient)
+	for name, write := range map[string]func() error{
+		"consume": func() error { _, err := s.Consume(t.Context(), "subject", "run", 10, time.Minute); return err },
+		"refund":  func() error { return s.Refund(t.Context(), "subject", "run") },
+		"key":     func() error { return s.PutKey(t.Context(), store.Key{ID: "key_1", Hash: "hash"}) },
+		"publish": func() error { return s.Publish(t.Context(), []store.Benchmark{{}}) },
+		"commit":  func() error { return s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")) },
+	} {
+		a.cut.Store(true)
+		if err := write(); !errors.Is(err, store.ErrUnavailable) || a.cut.Load() {
 			t.Errorf("%s: %v; the connection was cut: %t", name, err, !a.cut.Load())
 		}
 	}

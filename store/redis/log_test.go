@@ -139,6 +139,9 @@ func TestLogShowsAGap(t *testing.T) {
 			t.Errorf("pages of %d: %v", limit, log)
 		}
 	}
+	if r, err := s.Receipt(t.Context(), "KRN-20"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("one that is gone: %+v %v", r, err)
+	}
 }
 
 // logInPages reads the log in pages of at most limit receipts.
@@ -151,6 +154,23 @@ func logInPages(t *testing.T, s *redis.Store, limit int) (log []store.Receipt) {
 			return log
 		}
 		log, after = append(log, page...), page[len(page)-1].Seq
+	}
+}
+
+// A log that cannot be read is an error and not the end of one.
+func TestLogThatCannotBeRead(t *testing.T) {
+	for name, damage := range map[string]func(raw *client.Client) error{
+		"a size that is no number":    func(raw *client.Client) error { return raw.HSet(t.Context(), "lex:{0}:head", "size", "two").Err() },
+		"receipts of another type":    func(raw *client.Client) error { return raw.Set(t.Context(), "lex:{0}:receipts", "", 0).Err() },
+		"places in it of another one": func(raw *client.Client) error { return raw.Set(t.Context(), "lex:{0}:log", "", 0).Err() },
+	} {
+		url := storetest.StartRedis(t)
+		s := open(t, url, patient)
+		must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
+		must(t, damage(connect(t, url)))
+		if log, err := s.Log(t.Context(), 0, 10); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%s: %v %v", name, log, err)
+		}
 	}
 }
 

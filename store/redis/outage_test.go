@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -393,6 +394,44 @@ func TestOpenSaysWhy(t *testing.T) {
 			t.Errorf("%s: %v, want %s", server, err, want)
 		}
 		saysNothing(t, err, server)
+	}
+}
+
+// What a server answers is said as far as it has a fixed form. What stands before a server, such
+// as a proxy, may answer with anything, the address of the server included.
+func TestErrorsSayNothingOfAnAnswer(t *testing.T) {
+	for answer, want := range map[string]string{
+		"ERR of 10.1.2.3":     "the server answered ERR",
+		"CLUSTERDOWN someone": "the server answered CLUSTERDOWN",
+		"Host10 is gone":      "the server answered an error",
+		"AT10.1.2.3 gone":     "the server answered an error",
+		"USER_someone gone":   "the server answered an error",
+		"":                    "the server answered ",
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer conn.Close()
+					lines := bufio.NewScanner(conn)
+					for lines.Scan() {
+						if strings.HasPrefix(lines.Text(), "*") { // as every command begins
+							_, _ = io.WriteString(conn, "-"+answer+"\r\n")
+						}
+					}
+				}()
+			}
+		}()
+		_, err = redis.Open(t.Context(), []string{"redis://" + listener.Addr().String()}, patient)
+		if !errors.Is(err, store.ErrRefused) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", answer, err, want)
+		}
 	}
 }
 

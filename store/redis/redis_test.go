@@ -245,6 +245,51 @@ func TestDocumentsComeBack(t *testing.T) {
 	}
 }
 
+// A receipt whose documents were lost and cannot be written again is not acknowledged: nobody
+// could replay it.
+func TestDocumentsThatCannotComeBack(t *testing.T) {
+	url := storetest.StartRedis(t)
+	raw := connect(t, url)
+	s := open(t, limitedUser(t, url, raw), patient)
+	must(t, s.PutDocument(t.Context(), "policy", []byte("{}")))
+	must(t, raw.Del(t.Context(), "lex:policy:{policy}").Err())
+	change := turn(store.Session{Key: "k"}, "KRN-1")
+	must(t, raw.Do(t.Context(), "ACL", "SETUSER", "limited", "resetkeys", "~lex:{0}*", "%R~lex:policy*").Err())
+	if err := s.Commit(t.Context(), change); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("committing without its policy: %v", err)
+	}
+	must(t, raw.Do(t.Context(), "ACL", "SETUSER", "limited", "~*").Err())
+	must(t, s.Commit(t.Context(), change)) // again, as a turn does
+	if text, err := s.Document(t.Context(), "policy"); string(text) != "{}" {
+		t.Errorf("once it can be written: %q %v", text, err)
+	}
+}
+
+// A key that was not written whole, and a list of which something cannot be read, are errors: a
+// key that seems to be revoked still lets callers in.
+func TestListsThatFailHalfWay(t *testing.T) {
+	url := storetest.StartRedis(t)
+	raw := connect(t, url)
+	s := open(t, limitedUser(t, url, raw), patient)
+	key := store.Key{ID: "key_1", Hash: "hash", RevokedAt: time.Now()}
+	must(t, raw.Do(t.Context(), "ACL", "SETUSER", "limited", "resetkeys", "~lex:keys", "%R~lex:*").Err())
+	if err := s.PutKey(t.Context(), key); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("a key that is listed and cannot be written: %v", err)
+	}
+	must(t, raw.Do(t.Context(), "ACL", "SETUSER", "limited", "~*").Err())
+	must(t, s.PutKey(t.Context(), key))
+	must(t, raw.SAdd(t.Context(), "lex:keys", "another").Err())
+	must(t, raw.Set(t.Context(), "lex:key:{another}", "", 0).Err())
+	if keys, err := s.Keys(t.Context()); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("with a key of another type: %v %v", keys, err)
+	}
+	must(t, s.Publish(t.Context(), []store.Benchmark{{}}))
+	must(t, raw.XAdd(t.Context(), &client.XAddArgs{Stream: "lex:benchmarks", Values: []string{"json", "{"}}).Err())
+	if rows, err := s.Benchmarks(t.Context(), time.Now()); err == nil {
+		t.Errorf("with a benchmark that is damaged: %v", rows)
+	}
+}
+
 // BenchmarkCommit measures turns with so many sessions at once. Every turn is a
 // read and a commit.
 func BenchmarkCommit(b *testing.B) {
