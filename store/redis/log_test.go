@@ -174,6 +174,27 @@ func TestLogThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A number that is none is damage, and no session that begins anew and no sum of nothing.
+func TestNumbersThatAreNone(t *testing.T) {
+	url := storetest.StartRedis(t)
+	s, raw := open(t, url, patient), connect(t, url)
+	must(t, s.Commit(t.Context(), turn(store.Session{Key: "k"}, "KRN-1")))
+	must(t, raw.HSet(t.Context(), "lex:{0}:session:k", "version", "two").Err())
+	if session, err := s.Session(t.Context(), "k"); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("a version: %+v %v", session, err)
+	}
+	for field, value := range map[string]string{"receipts": "two", "level:two": "2"} {
+		was, err := raw.HGetAll(t.Context(), "lex:{0}:stats").Result()
+		must(t, err)
+		must(t, raw.HSet(t.Context(), "lex:{0}:stats", field, value).Err())
+		if sum, err := s.Stats(t.Context()); err == nil {
+			t.Errorf("%s of the statistics: %+v", field, sum)
+		}
+		must(t, raw.HDel(t.Context(), "lex:{0}:stats", field).Err())
+		must(t, raw.HSet(t.Context(), "lex:{0}:stats", was).Err())
+	}
+}
+
 // However the end of the log is lost, the log does not end early: its last place, which the
 // head or the log itself still names, is there as a damaged receipt.
 func TestLogShowsALostEnd(t *testing.T) {
@@ -322,6 +343,9 @@ func TestALostHeadFailsTheWholeTurn(t *testing.T) {
 	}
 	// A head that is behind by less than all is found as well, before anything is written.
 	must(t, raw.HSet(t.Context(), "lex:{0}:head", "size", 3).Err())
+	if err := again.Check(t.Context()); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("checking an older head: %v", err)
+	}
 	before := contents(t, raw)
 	if err := again.Append(t.Context(), turn(store.Session{Key: "k"}, "KRN-newer").Receipt); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("appending behind an older head: %v", err)
