@@ -27,7 +27,15 @@ func mayCarryPrompt(r *http.Request) bool { return upgrades(r) || carriesBody(r)
 
 // carriesBody reports whether a request has a body, whatever its method.
 func carriesBody(r *http.Request) bool {
-	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
+	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody && !tunnels(r)
+}
+
+// tunnels reports whether a request opens a WebSocket over HTTP/2 or HTTP/3 (RFC 8441, RFC 9220).
+// Its stream has the frames of the WebSocket and no body, and does not end before the WebSocket
+// does. reverse_proxy knows such requests by the same signs, and asks its upstream for an upgrade.
+func tunnels(r *http.Request) bool {
+	return r.Method == http.MethodConnect &&
+		(r.ProtoMajor == 2 && r.Header.Get(":protocol") == "websocket" || r.ProtoMajor == 3 && r.Proto == "websocket")
 }
 
 func upgrades(r *http.Request) bool {
@@ -147,9 +155,12 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	// Read the body. Without one there is nothing to assess.
-	body, apiErr := readBody(w, r, g.app.Limits.Body)
-	if apiErr != nil {
-		return g.reject(apiErr)
+	var body []byte
+	if !tunnels(r) {
+		var apiErr *apiError
+		if body, apiErr = readBody(w, r, g.app.Limits.Body); apiErr != nil {
+			return g.reject(apiErr)
+		}
 	}
 	if len(body) == 0 && !upgrades(r) {
 		g.app.metrics.ungoverned.WithLabelValues(withoutText).Inc()
@@ -466,7 +477,9 @@ func (h *Handler) outboundUnread(ctx context.Context, r *http.Request) *http.Req
 // query, keys included.
 func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell func(http.Header)) {
 	out := g.handler.outboundUnread(r.Context(), r)
-	setBody(out, body)
+	if !tunnels(r) {
+		setBody(out, body)
+	}
 	begun := false
 	err := g.passCounted(r.Context(), w, out, func(h http.Header) {
 		begun = true

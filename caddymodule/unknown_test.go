@@ -461,6 +461,69 @@ func TestNoWebSocketForCalls(t *testing.T) {
 	}
 }
 
+// A tunnelBody is the stream of a WebSocket over HTTP/3: it brings nothing before it is
+// answered, and never ends.
+type tunnelBody struct{ t *testing.T }
+
+func (b tunnelBody) Read([]byte) (int, error) {
+	b.t.Error("the frames of a WebSocket were read")
+	return 0, io.ErrUnexpectedEOF
+}
+
+func (tunnelBody) Close() error { return nil }
+
+// Over HTTP/2 and HTTP/3 a WebSocket is asked for with CONNECT (RFC 8441, RFC 9220), and is
+// treated as one that is asked for with an upgrade. Its frames are no body.
+func TestWebSocketByConnect(t *testing.T) {
+	for _, version := range []int{2, 3} {
+		for _, test := range []struct {
+			config, path string
+			status       int
+			receipts     int
+		}{
+			{`{}`, "/v1/realtime", http.StatusOK, 1},
+			{`{}`, "/anything", http.StatusOK, 1},
+			{`{"unknown":"observe"}`, "/v1/realtime", http.StatusOK, 1},
+			{`{"unknown":"pass"}`, "/v1/realtime", http.StatusOK, 0},
+			{`{"unknown":"block"}`, "/v1/realtime", http.StatusForbidden, 1},
+			{`{}`, "/v1/responses", http.StatusUpgradeRequired, 0},
+			{`{"unknown":"pass"}`, "/v1/chat/completions", http.StatusUpgradeRequired, 0},
+		} {
+			forwarded := 0
+			s := newSite(t, test.config, func(w http.ResponseWriter, r *http.Request) error {
+				if _, ok := r.Body.(tunnelBody); !ok || r.ContentLength != -1 {
+					t.Errorf("HTTP/%d %s: the stream went on as %T of %d bytes", version, test.path, r.Body, r.ContentLength)
+				}
+				forwarded++
+				w.WriteHeader(http.StatusOK)
+				return nil
+			})
+			r := httptest.NewRequest(http.MethodConnect, "https://site.test"+test.path, tunnelBody{t})
+			r.ContentLength, r.ProtoMajor, r.ProtoMinor = -1, version, 0
+			if r.Proto = "websocket"; version == 2 {
+				r.Proto = "HTTP/2.0"
+				r.Header[":protocol"] = []string{"websocket"}
+			}
+			w := httptest.NewRecorder()
+			s.serve(w, r)
+			if w.Code != test.status || len(s.receipts()) != test.receipts || forwarded != 1 && test.status == http.StatusOK {
+				t.Errorf("HTTP/%d %+v: %d %s, %d receipts, forwarded %d times", version, test, w.Code, w.Body, len(s.receipts()), forwarded)
+			}
+		}
+	}
+}
+
+// A CONNECT that opens no WebSocket may have a body, which is read.
+func TestBodyOfAnotherConnect(t *testing.T) {
+	s, seen := listening(t, `{}`)
+	r := httptest.NewRequest(http.MethodConnect, "https://site.test/anything", strings.NewReader(chatAttack))
+	w := httptest.NewRecorder()
+	s.serve(w, r)
+	if w.Code != http.StatusForbidden || seen.count.Load() != 0 {
+		t.Errorf("%d %s, forwarded %d times", w.Code, w.Body, seen.count.Load())
+	}
+}
+
 // An upstream that answers 101 although no upgrade was forwarded has failed. The receipt that
 // the request has is told with the error.
 func TestAnUpgradeThatNobodyAskedFor(t *testing.T) {
