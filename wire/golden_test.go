@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/caddy-lex/lex/wire"
 )
 
@@ -103,6 +105,18 @@ func checkRefusal(t *testing.T, d wire.Dialect, r wire.Refusal) {
 		if rest != "" || finishes != max(1, r.Choices) || len(text) != finishes || !maps.Equal(text[0], want) {
 			t.Errorf("%s: %d finishes, texts %v, rest %q", d.Name(), finishes, text, rest)
 		}
+	}
+}
+
+// OpenRouter's SDK throws at a whole answer without a fingerprint, and at a chunk whose
+// fingerprint is null.
+func TestChatRefusalsHaveAFingerprintWhereClientsNeedOne(t *testing.T) {
+	d := dialect(t, "openai_chat")
+	if v := gjson.GetBytes(d.Refusal(wire.Refusal{Text: declined}), "system_fingerprint"); v.Raw != "null" {
+		t.Errorf("whole: %q", v.Raw)
+	}
+	if out := d.Stream().Refusal(wire.Refusal{Text: declined}); bytes.Contains(out, []byte("system_fingerprint")) {
+		t.Errorf("streamed: %s", out)
 	}
 }
 

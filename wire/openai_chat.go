@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/tidwall/gjson"
+import (
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/gjson"
+)
 
 // chat is OpenAI's chat completions API.
 type chat struct{}
@@ -50,7 +53,7 @@ func (chat) Refusal(r Refusal) []byte {
 	message := openaiMessage{Role: "assistant"}
 	message.Content, message.Refusal = r.place()
 	body := openaiHead("chatcmpl-", "chat.completion", r)
-	body.Usage = &openaiUsage{}
+	body.Usage, body.SystemFingerprint = &openaiUsage{}, jsontext.Value("null")
 	for i := range refusalChoices(r) {
 		body.Choices = append(body.Choices, openaiChoice{Index: i, Message: message, FinishReason: &finishStop})
 	}

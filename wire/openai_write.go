@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
 )
 
@@ -16,6 +17,10 @@ type openaiBody struct {
 	Model   string         `json:"model"`
 	Choices []openaiChoice `json:"choices"`
 	Usage   *openaiUsage   `json:"usage,omitzero"`
+
+	// Null in whole answers of chat, where OpenRouter's SDK throws if it is absent, and absent
+	// in chunks, where that SDK throws if it is null.
+	SystemFingerprint jsontext.Value `json:"system_fingerprint,omitzero"`
 }
 
 // openaiChoice has one of Message (chat), Delta (chat, streamed) and Text
