@@ -143,6 +143,9 @@ func (a *authenticator) identify(ctx context.Context, r *http.Request, intercept
 		c.namespace = "ip:" + c.address
 		if credential := providerCredential(r); intercepted && credential != "" {
 			c.namespace = "credential:" + fingerprint(credential)
+			if key := signingKey(credential); key != "" {
+				c.namespace = "aws:" + key + " " + c.address
+			}
 		}
 		return c, nil
 	}
@@ -342,6 +345,18 @@ func providerCredential(r *http.Request) string {
 	}
 	query := r.URL.Query()
 	return cmp.Or(query.Get("key"), query.Get("access_token"))
+}
+
+// signingKey returns the id of the access key that an Authorization is signed with, or "". AWS's
+// clients sign each request anew, so the whole value names nobody twice. The id is no secret:
+// whoever knows it can name it.
+func signingKey(authorization string) string {
+	if !strings.HasPrefix(authorization, "AWS4-") {
+		return ""
+	}
+	_, scope, _ := strings.Cut(authorization, "Credential=")
+	key, _, _ := strings.Cut(scope, "/")
+	return key
 }
 
 // fingerprint separates the sessions of different credentials without keeping

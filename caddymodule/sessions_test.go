@@ -112,6 +112,35 @@ func TestSessionsAreErasedByAReceipt(t *testing.T) {
 	}
 }
 
+// A signature of AWS's is another one in each request. Its turns are one session all the
+// same, that of the access key and the address, because others may know the key's id.
+func TestSignedTurnsAreOneSession(t *testing.T) {
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	signed := func(key, signature string) string {
+		return "AWS4-HMAC-SHA256 Credential=" + key + "/20261130/us-east-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=" + signature
+	}
+	session := func(address, authorization string) string {
+		s.postFrom(address, "/v1/chat/completions", chatQuestion, "Content-Type", "application/json", "X-Lex-Session", "s", "Authorization", authorization)
+		return s.receipts()[0]["session_id"].(string)
+	}
+	first := session("198.51.100.7", signed("AKIDEXAMPLE", "aa"))
+	if again := session("198.51.100.7", signed("AKIDEXAMPLE", "bb")); again != first {
+		t.Errorf("signed anew: %s after %s", again, first)
+	}
+	for name, other := range map[string]string{
+		"another key":          session("198.51.100.7", signed("AKIDOTHER", "aa")),
+		"another address":      session("198.51.100.8", signed("AKIDEXAMPLE", "aa")),
+		"the id alone":         session("198.51.100.7", "AKIDEXAMPLE"),
+		"id and address":       session("198.51.100.7", "AKIDEXAMPLE 198.51.100.7"),
+		"a token with the key": session("198.51.100.7", "Bearer "+signed("AKIDEXAMPLE", "aa")),
+		"no key":               session("198.51.100.7", signed("", "aa")),
+	} {
+		if other == first {
+			t.Errorf("%s is in the session", name)
+		}
+	}
+}
+
 // Knowing a session's id opens nothing: neither its memory, nor its state, nor
 // its slow-drip statistic, to read or to move them.
 func TestSessionsOfOthersCannotBePoisoned(t *testing.T) {
