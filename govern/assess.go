@@ -248,11 +248,11 @@ func (g *Governor) divide(texts []detect.Text) (said, quoted, beside, framing []
 		case detect.Context:
 			beside = append(beside, t)
 		default:
-			own, filled, ok := g.ofTemplate(t)
-			if !ok {
-				filled = []detect.Text{t}
+			if own, filled, ok := g.ofTemplate(t); ok {
+				said, framing = append(said, filled...), append(framing, own...)
+			} else {
+				said = append(said, t)
 			}
-			said, framing = append(said, filled...), append(framing, own...)
 		}
 	}
 	return said, quoted, beside, framing
