@@ -57,6 +57,9 @@ type Assessed struct {
 // that Open read. Commit takes the step again if another turn was committed since.
 func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	began, g := time.Now(), o.governor
+	rest, framing := g.unframe(in.said)
+	o.recordTemplates(framing)
+	in.said, in.instructions = rest, slices.Concat(in.instructions, framing)
 	in = o.withinLimit(in)
 	a := &Assessed{Opened: o, input: in}
 
@@ -64,8 +67,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	// read), and the rest once more together with the earlier messages that are new to
 	// us, because an attack may be split between them. Also score the prompt alone, and
 	// the application's instructions alone.
-	said, quoted, beside, framing := g.divide(in.said)
-	o.recordTemplates(in.said)
+	said, quoted, beside := divide(in.said)
 	var err error
 	if a.said, err = g.score(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
@@ -77,13 +79,13 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	if err := a.joinEarlier(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	prompt, _, _, _ := g.divide([]detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}})
+	prompt, _ := g.unframe([]detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}})
 	if a.prompt = a.said; !slices.EqualFunc(said, prompt, func(a, b detect.Text) bool { return a.Source == b.Source && a.Body == b.Body }) {
 		if a.prompt, err = g.score(ctx, prompt); err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 	}
-	fromApplication, err := g.readApplication(ctx, slices.Concat(in.instructions, framing), beside)
+	fromApplication, err := g.readApplication(ctx, in.instructions, beside)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
@@ -202,7 +204,8 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 // alone, and anything weaker adds nothing to other texts or to the session's pressure.
 // So is what the application put there (see readApplication).
 func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
-	said, quoted, beside, framing := g.divide(texts)
+	texts, framing := g.unframe(texts)
+	said, quoted, beside := divide(texts)
 	s, err := g.score(ctx, said)
 	if err != nil {
 		return s, err
@@ -238,9 +241,9 @@ func withGaps(s, other detect.Signal) detect.Signal {
 	return s
 }
 
-// divide divides texts into what the user and the model say, what tools and documents say,
-// what the application put beside it, and what its templates have around the user's words.
-func (g *Governor) divide(texts []detect.Text) (said, quoted, beside, framing []detect.Text) {
+// divide divides texts into what the user and the model say, what tools and documents say, and
+// what the application put beside it.
+func divide(texts []detect.Text) (said, quoted, beside []detect.Text) {
 	for _, t := range texts {
 		switch t.Source {
 		case detect.Tool, detect.Document:
@@ -248,14 +251,10 @@ func (g *Governor) divide(texts []detect.Text) (said, quoted, beside, framing []
 		case detect.Context:
 			beside = append(beside, t)
 		default:
-			if own, filled, ok := g.ofTemplate(t); ok {
-				said, framing = append(said, filled...), append(framing, own...)
-			} else {
-				said = append(said, t)
-			}
+			said = append(said, t)
 		}
 	}
-	return said, quoted, beside, framing
+	return said, quoted, beside
 }
 
 // joinEarlier scores what is said in the newest turn together with the earlier texts that
@@ -304,8 +303,8 @@ func (o *Opened) repeats(in Input) bool {
 func (a *Assessed) measureThreat(ctx context.Context) {
 	o, prompt := a.Opened, a.input.Prompt
 	embedder := o.governor.Embedder
-	if _, filled, ok := o.governor.ofTemplate(detect.Text{Body: prompt}); ok {
-		prompt = joinTexts(filled)
+	if own, framing := o.governor.unframe([]detect.Text{{Source: detect.User, Body: prompt}}); len(framing) > 0 {
+		prompt = joinTexts(own)
 	}
 	if embedder == nil || prompt == "" {
 		return

@@ -24,8 +24,7 @@ const (
 
 	// detectorEcho looks for the system context in the governed answer.
 	detectorEcho = "echo"
-	// detectorTemplate says how many bytes of a part a template has (see [Template]). They are among
-	// those that the local detector read.
+	// detectorTemplate says how many bytes of a part are the words of templates (see [Template]).
 	detectorTemplate = "template"
 	// detectorEarlier says that an earlier turn inspected the part, when it was new.
 	detectorEarlier = "earlier_turn"

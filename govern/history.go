@@ -98,7 +98,8 @@ func (o *Opened) cleanHistory(ctx context.Context, in *Input, parts []wire.Part)
 	}
 	for _, m := range kept {
 		m.inspected(o.Coverage, DetectorLocal)
-		o.recordTemplates(m.texts())
+		_, framing := o.governor.unframe(m.texts())
+		o.recordTemplates(framing)
 		if _, hidden := o.Conversation.divide(m); len(hidden) > 0 {
 			in.seen = append(in.seen, o.markOf(hidden))
 		}

@@ -187,6 +187,7 @@ func (o *Opened) askAlone(ctx context.Context, messages ...pastMessage) ([]detec
 
 // wordsOf returns what the user says in messages.
 func (g *Governor) wordsOf(messages ...pastMessage) []detect.Text {
-	said, _, _, _ := g.divide(textsOf(messages))
+	texts, _ := g.unframe(textsOf(messages))
+	said, _, _ := divide(texts)
 	return said
 }

@@ -115,9 +115,28 @@ func after(text string, piece []string) int {
 	return len(text) - len(left)
 }
 
-// ofTemplate divides a user's text that was made by one of the operator's templates. Of several,
-// the one counts that has the most words of its own.
+// unframe takes the words of the operator's templates out of what people say, and returns the
+// rest and these words.
+func (g *Governor) unframe(texts []detect.Text) (rest, framing []detect.Text) {
+	if len(g.Templates) == 0 {
+		return texts, nil
+	}
+	for _, t := range texts {
+		own, filled, ok := g.ofTemplate(t)
+		if !ok {
+			filled = []detect.Text{t}
+		}
+		rest, framing = append(rest, filled...), append(framing, own...)
+	}
+	return rest, framing
+}
+
+// ofTemplate divides a text that people say and one of the templates made. Of several, the one
+// counts that has the most words of its own.
 func (g *Governor) ofTemplate(t detect.Text) (own, filled []detect.Text, ok bool) {
+	if t.Source != detect.User {
+		return nil, nil, false
+	}
 	most := -1
 	for i := range g.Templates {
 		words, places, made := g.Templates[i].Match(t.Body)
@@ -138,13 +157,9 @@ func textsLike(t detect.Text, source detect.Source, bodies []string) (texts []de
 	return texts
 }
 
-// recordTemplates records how many bytes of each text an operator's template has.
-func (o *Opened) recordTemplates(texts []detect.Text) {
-	if len(o.governor.Templates) == 0 {
-		return
-	}
-	_, _, _, instructions := o.governor.divide(texts)
-	for _, t := range instructions {
+// recordTemplates records how many bytes of each part are the words of templates.
+func (o *Opened) recordTemplates(framing []detect.Text) {
+	for _, t := range framing {
 		at := slices.IndexFunc(o.Coverage.Inspected, func(p kernel.CoveredPart) bool { return p.Part == t.Part && p.Detector == detectorTemplate })
 		if at < 0 {
 			at = len(o.Coverage.Inspected)

@@ -1,6 +1,7 @@
 package govern_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
+	"github.com/caddy-lex/lex/model"
 )
 
 // framing is what an application puts around its users' words. As a user's it would be an attack.
@@ -180,4 +182,70 @@ func TestTemplateMatchesWhatItMade(t *testing.T) {
 			r.Fatalf("%q of %q: %v, %q and %q", made.String(), text.String(), ok, own, filled)
 		}
 	})
+}
+
+// remembering is an embedder that keeps what it was asked about.
+type remembering struct{ asked []string }
+
+func (*remembering) Provider() string { return "remembering" }
+func (*remembering) Model() string    { return "m" }
+
+func (r *remembering) Threat(_ context.Context, _, text string) (float64, error) {
+	r.asked = append(r.asked, text)
+	return -1, nil
+}
+
+// Those who know nothing of templates are asked about what fills their places, and who judges the
+// answer knows the whole prompt. The receipt commits to it.
+func TestWhoSeesTheWordsOfATemplate(t *testing.T) {
+	guard, m := guarded(says(model.Verdict{model.HarmRequest: 0}))
+	g, _ := newGovernor(t)
+	embedder := new(remembering)
+	g.Templates, g.Guards, g.Embedder = []govern.Template{template(t, framing)}, []*govern.Guard{guard}, embedder
+	prompt := filled("Human: "+question, "Ann")
+	r := commit(t, g, judge(t, ask(t, g, "s", prompt), "Paris."), "Paris.")
+	ofPrompt, ofAnswer := m.asked[0], m.asked[1]
+	if want := "Human: " + question + "\n\nAnn"; ofPrompt.Text != want || !slices.Equal(embedder.asked, []string{want}) {
+		t.Errorf("a guard was asked %q, an embedder %q", ofPrompt.Text, embedder.asked)
+	}
+	if ofAnswer.Role != model.RoleAnswer || ofAnswer.Prompt != prompt {
+		t.Errorf("about the answer a guard was asked %+v", ofAnswer)
+	}
+	stored, err := g.Store.Receipt(t.Context(), r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := g.Store.Session(t.Context(), stored.SessionKey); err != nil || !r.CommitsTo(prompt, kernel.CommittedPrompt, kept.Secret) {
+		t.Errorf("the receipt commits to another prompt (%v)", err)
+	}
+	m.asked, embedder.asked = nil, nil
+	if a := ask(t, g, "t", filled("", "")); len(m.asked)+len(embedder.asked) > 0 || a.Turn.Refused {
+		t.Errorf("of no words of a user: %q, %q", m.texts(), embedder.asked)
+	}
+}
+
+// Of a text that is longer than what is inspected the words of a template are known all the same,
+// and what fills its places is read up to the limit.
+func TestTemplatesBeyondTheLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		conversation string
+		refused      bool
+	}{
+		"an ordinary conversation": {strings.Repeat("Human: "+question+"\n", 100), false},
+		"an attack in its end":     {strings.Repeat("Human: "+question+"\n", 100) + attack, false}, // beyond the limit
+		"an attack in its front":   {attack + "\n" + strings.Repeat("Human: "+question+"\n", 100), true},
+	} {
+		g, _ := newGovernor(t)
+		g.Templates = []govern.Template{template(t, framing)}
+		r := request("s")
+		r.Reading.Limit = 1 << 10
+		opened, err := g.Open(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := assess(t, opened, opened.ReadPrompt(filled(c.conversation, "Ann")))
+		if len(a.Opened.Coverage.Skipped) == 0 || a.Turn.Refused != c.refused {
+			t.Errorf("%s: refused %v, %+v", name, a.Turn.Refused, a.Opened.Coverage.Coverage)
+		}
+	}
 }
