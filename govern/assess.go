@@ -301,11 +301,8 @@ func (o *Opened) repeats(in Input) bool {
 // If the embedder fails, nothing replaces it: detection counts as degraded, and the
 // local scores decide by the lower threshold.
 func (a *Assessed) measureThreat(ctx context.Context) {
-	o, prompt := a.Opened, a.input.Prompt
+	o, prompt := a.Opened, a.Opened.governor.OwnWords(a.input.Prompt)
 	embedder := o.governor.Embedder
-	if own, framing := o.governor.unframe([]detect.Text{{Source: detect.User, Body: prompt}}); len(framing) > 0 {
-		prompt = joinTexts(own)
-	}
 	if embedder == nil || prompt == "" {
 		return
 	}

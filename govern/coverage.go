@@ -21,11 +21,11 @@ const (
 	DetectorLocalJudge  = "local_judge"
 	DetectorRemoteJudge = "openai_judge" // the judge that is configured beside the local one
 	DetectorToolCall    = "toolcall"
+	// DetectorTemplate says how many bytes of a part are the words of templates (see [Template]).
+	DetectorTemplate = "template"
 
 	// detectorEcho looks for the system context in the governed answer.
 	detectorEcho = "echo"
-	// detectorTemplate says how many bytes of a part are the words of templates (see [Template]).
-	detectorTemplate = "template"
 	// detectorEarlier says that an earlier turn inspected the part, when it was new.
 	detectorEarlier = "earlier_turn"
 )

@@ -85,7 +85,7 @@ func moreThanPrompt(r kernel.Receipt, prompt string) string {
 	for _, p := range r.Coverage.Inspected {
 		switch {
 		case !ofRequest(p.Part) && p.Detector != DetectorLocal: // the judge's
-		case p.Detector == detectorTemplate:
+		case p.Detector == DetectorTemplate:
 			return "a template has some of its words"
 		case p.Detector == DetectorLocal && ofRequest(p.Part) && p.Bytes == len(prompt):
 			read++

@@ -131,6 +131,16 @@ func (g *Governor) unframe(texts []detect.Text) (rest, framing []detect.Text) {
 	return rest, framing
 }
 
+// OwnWords returns of a user's text what fills the places of a template, and all of a text that
+// no template made.
+func (g *Governor) OwnWords(text string) string {
+	rest, framing := g.unframe([]detect.Text{{Source: detect.User, Body: text}})
+	if len(framing) == 0 {
+		return text
+	}
+	return joinTexts(rest)
+}
+
 // ofTemplate divides a text that people say and one of the templates made. Of several, the one
 // counts that has the most words of its own.
 func (g *Governor) ofTemplate(t detect.Text) (own, filled []detect.Text, ok bool) {
@@ -160,10 +170,10 @@ func textsLike(t detect.Text, source detect.Source, bodies []string) (texts []de
 // recordTemplates records how many bytes of each part are the words of templates.
 func (o *Opened) recordTemplates(framing []detect.Text) {
 	for _, t := range framing {
-		at := slices.IndexFunc(o.Coverage.Inspected, func(p kernel.CoveredPart) bool { return p.Part == t.Part && p.Detector == detectorTemplate })
+		at := slices.IndexFunc(o.Coverage.Inspected, func(p kernel.CoveredPart) bool { return p.Part == t.Part && p.Detector == DetectorTemplate })
 		if at < 0 {
 			at = len(o.Coverage.Inspected)
-			o.Coverage.Inspected = append(o.Coverage.Inspected, kernel.CoveredPart{Part: t.Part, Detector: detectorTemplate})
+			o.Coverage.Inspected = append(o.Coverage.Inspected, kernel.CoveredPart{Part: t.Part, Detector: DetectorTemplate})
 		}
 		o.Coverage.Inspected[at].Bytes += len(t.Body)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-lex/lex/audit"
 	"github.com/caddy-lex/lex/caddymodule"
+	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
 )
@@ -63,6 +64,8 @@ type assessment struct {
 	Detectors []kernel.DetectorRun `json:"detectors,omitempty"`
 	// Uninspected says why parts were not read. It is absent if all parts were read.
 	Uninspected []string `json:"uninspected,omitempty"`
+	// TemplateBytes counts what the operator's templates have of the last turn.
+	TemplateBytes int `json:"template_bytes,omitzero"`
 	// Explanation is there with --explain.
 	Explanation *explanation `json:"explanation,omitzero"`
 }
@@ -164,8 +167,13 @@ func assessLine(ctx context.Context, app *caddymodule.App, line []byte, explaine
 			a.Uninspected = append(a.Uninspected, part.Why)
 		}
 	}
+	for _, part := range d.coverage.Inspected {
+		if part.Detector == govern.DetectorTemplate {
+			a.TemplateBytes += part.Bytes
+		}
+	}
 	if explained {
-		a.Explanation, err = explain(ctx, p.lastSaid())
+		a.Explanation, err = explain(ctx, app.Governor().OwnWords(p.lastSaid()))
 	}
 	return a, err
 }
