@@ -297,3 +297,23 @@ func TestStoredAnswersAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// What is written beside a stored answer is read, and what nobody knows is said to be unread.
+func TestWhatIsWrittenToAStoredAnswerIsRead(t *testing.T) {
+	u, err := url.Parse("/v1/chat/completions/chatcmpl_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := wire.FindEndpoint("POST", u, headers{})
+	d, governed := e.Answer(u)
+	if !governed {
+		t.Fatal("not governed")
+	}
+	r, err := d.Request([]byte(`{"metadata":{"topic":"says topic"},"other":"says other"}`))
+	if err != nil || len(r.Parts) != 2 || r.Parts[0].Kind != wire.Text || r.Parts[0].Text != "topic\nsays topic" || r.Parts[1].Kind != wire.Unknown {
+		t.Errorf("%v %+v", err, r)
+	}
+	if _, err := d.Request([]byte(`{"metadata":`)); err == nil {
+		t.Error("a body that is cut is read")
+	}
+}

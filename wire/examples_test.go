@@ -22,6 +22,9 @@ import (
 //	NAME.response.json  the body of an answer
 //	NAME.stream         a streamed answer, byte for byte
 //
+// Those that are called rare_members are our own. They have what nobody shows and a model reads
+// all the same, each with a text that says where it stands.
+//
 // Beside each lies a golden file, NAME.….read, with what the dialect reads there.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("testdata/examples/*/*")
