@@ -39,6 +39,9 @@ func failure(ctx context.Context, doing string, err error) error {
 	return fmt.Errorf("%s: %w: %s", doing, store.ErrUnavailable, cause(err))
 }
 
+// errNoRoom is what a server with as many clients as it takes tells a new one.
+var errNoRoom = errors.New("the server has no room for another client (maxclients)")
+
 // cause names the failure of a connection in few and fixed words.
 func cause(err error) string {
 	var (
@@ -48,6 +51,8 @@ func cause(err error) string {
 	switch {
 	case errors.As(err, &lookup) && !lookup.IsTimeout:
 		return "the host name was not found"
+	case errors.Is(err, errNoRoom):
+		return errNoRoom.Error()
 	case errors.Is(err, client.ErrClosed):
 		return "closed"
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -89,7 +90,7 @@ func (p *primary) dials(dial dialer) dialer {
 		if err != nil {
 			return nil, err
 		}
-		return primaryConn{conn, p, since}, nil
+		return &primaryConn{Conn: conn, primary: p, since: since}, nil
 	}
 }
 
@@ -99,11 +100,25 @@ type primaryConn struct {
 
 	primary *primary
 	since   uint64
+	heard   bool // the server has said something
+	noRoom  bool // and it was that
+}
+
+// Read fails if a server says first of all that it has no room for another client. It says so
+// unasked and ends the connection, and the client would take it for an answer to its greeting, go on
+// and find a connection that ended. Those that there are have nothing to do with it.
+func (c *primaryConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.noRoom = c.noRoom || !c.heard && bytes.HasPrefix(p[:n], []byte("-ERR max number of clients"))
+	if c.heard = true; c.noRoom {
+		return 0, errNoRoom
+	}
+	return n, err //nolint:wrapcheck // an end has to stay io.EOF
 }
 
 // SyscallConn is called by the client when it takes the connection out of its pool, to look
 // whether it has ended. A failure makes the client close it and take another.
-func (c primaryConn) SyscallConn() (syscall.RawConn, error) {
+func (c *primaryConn) SyscallConn() (syscall.RawConn, error) {
 	socket, ok := c.Conn.(syscall.Conn)
 	if !ok || c.primary.generation.Load() != c.since {
 		return nil, net.ErrClosed
@@ -114,5 +129,5 @@ func (c primaryConn) SyscallConn() (syscall.RawConn, error) {
 // Interface guards
 var (
 	_ client.Hook  = (*primary)(nil)
-	_ syscall.Conn = primaryConn{}
+	_ syscall.Conn = (*primaryConn)(nil)
 )
