@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -56,6 +57,48 @@ func TestKeysLive(t *testing.T) {
 	}
 }
 
+// The list says of each key all that was said of it and what became of it, and no key is
+// another's.
+func TestKeysAreListed(t *testing.T) {
+	s, _ := planSite(t, 9, answering("application/json", completion("Paris.")))
+	var made [2]struct {
+		ID, Name, Key, Plan  string
+		CreatedAt, ExpiresAt string
+	}
+	for i, body := range []string{`{"name":"bare","plan":null}`, `{"name":"full","plan":"small","expires_at":"2999-01-01T00:00:00Z"}`} {
+		w := s.send(http.MethodPost, "/admin/keys", body, asAdmin, password)
+		if err := json.Unmarshal(w.Body.Bytes(), &made[i]); err != nil || w.Code != http.StatusCreated {
+			t.Fatalf("%d %v %s", w.Code, err, w.Body)
+		}
+	}
+	if made[0].Key == made[1].Key || made[0].ID == made[1].ID {
+		t.Errorf("two keys are the same: %v", made)
+	}
+	s.post("/lex/govern", question, "X-Lex-Api-Key", made[1].Key)
+	for range 2 {
+		s.send(http.MethodDelete, "/admin/keys/"+made[1].ID, "", asAdmin, password)
+	}
+	var list struct{ Keys []map[string]any }
+	if err := json.Unmarshal(s.send(http.MethodGet, "/admin/keys", "", asAdmin, password).Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	shown := make(map[any]map[string]any)
+	for _, key := range list.Keys {
+		shown[key["name"]] = key
+	}
+	day := time.Now().UTC().Format("2006-01-02")
+	for name, want := range map[string]map[string]string{
+		"bare": {"id": made[0].ID, "plan": "<nil>", "created_at": day, "expires_at": "<nil>", "last_used_at": "<nil>", "revoked_at": "<nil>"},
+		"full": {"id": made[1].ID, "plan": "small", "created_at": day, "expires_at": "2999-01-01T00:00:00Z", "last_used_at": day, "revoked_at": day},
+	} {
+		for member, value := range want {
+			if got := fmt.Sprint(shown[name][member]); !strings.HasPrefix(got, value) {
+				t.Errorf("%s of %s is %s, want %s", member, name, got, value)
+			}
+		}
+	}
+}
+
 // A Lex key is for Lex: it does not go to the provider.
 func TestLexKeyStaysHere(t *testing.T) {
 	t.Setenv("LEX_TEST_ADMIN", password)
@@ -85,11 +128,19 @@ func TestKeyValidation(t *testing.T) {
 		`{}`: "invalid_name", `{"name":" "}`: "invalid_name", `{"name":1}`: "invalid_name", `[]`: "invalid_json",
 		`{"name":"a","plan":"gold"}`: "invalid_plan", `{"name":"a","expires_at":"tomorrow"}`: "invalid_expires_at",
 		`{"name":"a","expires_at":"2020-01-01T00:00:00Z"}`: "invalid_expires_at",
+		`{"name":"` + strings.Repeat("é", 129) + `"}`:      "invalid_name",
+		`{"name":"a\u001b[2J"}`:                            "invalid_name",
 	} {
 		w := s.send(http.MethodPost, "/admin/keys", body, asAdmin, password)
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"code":"`+code+`"`) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
+	}
+	if w := s.send(http.MethodPost, "/admin/keys", `{"name":"`+strings.Repeat("é", 128)+`"}`, asAdmin, password); w.Code != http.StatusCreated {
+		t.Errorf("a name of 128 characters: %d %s", w.Code, w.Body)
+	}
+	if w := s.send(http.MethodPost, "/admin/keys", `{"name":"a"}`+strings.Repeat(" ", 16<<10), asAdmin, password); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a body that is too large: %d %s", w.Code, w.Body)
 	}
 	for expires, created := range map[string]bool{
 		"9999-12-31T23:59:59Z": true, "9999-12-31T23:59:59.999999999Z": true, "9999-12-31T23:59:59+00:01": true,
@@ -142,6 +193,9 @@ func TestRequireKey(t *testing.T) {
 	}
 	if w := s.post("/v1/chat/completions", chatQuestion, "Authorization", "Bearer sk-provider"); w.Code != http.StatusUnauthorized {
 		t.Errorf("chat: %d %s", w.Code, w.Body)
+	}
+	if w := s.send(http.MethodGet, "/stats", ""); w.Code != http.StatusOK {
+		t.Errorf("reading, which is public: %d %s", w.Code, w.Body)
 	}
 	for _, unknown := range []string{"observe", "pass"} {
 		s := newSite(t, `{"require_key":true,"unknown":"`+unknown+`"}`, answering("application/json", `{}`))

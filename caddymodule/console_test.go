@@ -49,6 +49,22 @@ func untilListed(t *testing.T, s *site, show string, n int) {
 	t.Fatal("the rows do not come")
 }
 
+// A console that is open to everybody has the limit of the read endpoints, counted by itself.
+func TestOpenConsoleIsLimited(t *testing.T) {
+	s := newSiteWith(t, `{"console":"open"}`, map[string]any{
+		"limits": map[string]any{"read": map[string]any{"requests": 2, "window": 60e9}},
+	}, answering("application/json", completion("Paris.")))
+	for i := range 4 {
+		want := map[bool]int{true: http.StatusOK, false: http.StatusTooManyRequests}[i < 2]
+		if w := s.send(http.MethodGet, "/lex/console/about", ""); w.Code != want || (w.Header().Get("Retry-After") == "") != (want == http.StatusOK) {
+			t.Errorf("request %d: %d %v", i+1, w.Code, w.Header())
+		}
+	}
+	if w := s.send(http.MethodGet, "/stats", ""); w.Code != http.StatusOK {
+		t.Errorf("the read endpoints: %d", w.Code)
+	}
+}
+
 // What a site refused, let pass uninspected and answered is found at the console, and all
 // its answers are as described.
 func TestConsole(t *testing.T) {

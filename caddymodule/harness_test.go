@@ -116,6 +116,9 @@ func (f *faulty) Commit(ctx context.Context, t store.Change) error {
 }
 
 func (f *faulty) Consume(ctx context.Context, subject, run string, limit int, window time.Duration) (store.Allowance, error) {
+	if what, down := uncounted.Load(f.path); down && what == "Consume" {
+		return store.Allowance{}, errDisk
+	}
 	a, err := f.Store.Consume(ctx, subject, run, limit, window)
 	if _, down := countless.Load(f.path); down && run != "" {
 		return store.Allowance{}, errDisk

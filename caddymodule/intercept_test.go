@@ -589,3 +589,20 @@ func TestFramesHaveTheLimitOfBodies(t *testing.T) {
 		t.Errorf("the receipt says %v", r["outcome"])
 	}
 }
+
+// So does a whole answer, wherever it is asked for. Nothing of one that is larger leaves.
+func TestWholeAnswersHaveTheLimitOfBodies(t *testing.T) {
+	large := completion(strings.Repeat("A word. ", 5000))
+	for path, body := range map[string]string{"/v1/chat/completions": chatQuestion, "/lex/govern": question, "/lex/govern/stream": question} {
+		for limit, passes := range map[int]bool{len(large): true, len(large) - 1: false} {
+			s := newSiteWith(t, `{}`, map[string]any{"limits": map[string]any{"body": limit}}, answering("application/json", large))
+			w := s.post(path, body)
+			if strings.Contains(w.Body.String(), "A word.") != passes {
+				t.Errorf("%s: an answer of %d bytes with a limit of %d: %d %.300s", path, len(large), limit, w.Code, w.Body)
+			}
+			if r := s.receipts()[0]; (r["outcome"] == "answered") != passes {
+				t.Errorf("%s: with a limit of %d the receipt says %v", path, limit, r["outcome"])
+			}
+		}
+	}
+}

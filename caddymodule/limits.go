@@ -252,11 +252,8 @@ func clientAddress(r *http.Request) string {
 		return "unknown"
 	}
 	addr = addr.Unmap().WithZone("")
-	if addr.Is4() {
-		return addr.String()
-	}
 	prefix, err := addr.Prefix(64)
-	if err != nil {
+	if err != nil { // an IPv4 address is not as long
 		return addr.String()
 	}
 	return prefix.String()

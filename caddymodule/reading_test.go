@@ -105,6 +105,9 @@ func TestReadingIsCounted(t *testing.T) {
 	if w := s.send(http.MethodGet, "/stats", ""); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "60" {
 		t.Errorf("the fourth: %d %v", w.Code, w.Header())
 	}
+	if w := s.postFrom("198.51.100.7", "/audits/verify", `{}`); w.Code != http.StatusBadRequest || w.Header().Get("X-RateLimit-Remaining") != "2" {
+		t.Errorf("from another address: %d %v", w.Code, w.Header())
+	}
 	for range 3 {
 		if code := verify(); code != http.StatusNotFound {
 			t.Errorf("a verification: %d", code)
@@ -112,6 +115,9 @@ func TestReadingIsCounted(t *testing.T) {
 	}
 	if code := verify(); code != http.StatusTooManyRequests {
 		t.Errorf("the fourth verification: %d", code)
+	}
+	if w := s.postFrom("198.51.100.7", "/audits/verify", `{}`); w.Code != http.StatusBadRequest || w.Header().Get("X-RateLimit-Remaining") != "1" {
+		t.Errorf("from another address then: %d %v", w.Code, w.Header())
 	}
 	for range 5 {
 		if w := s.send(http.MethodGet, "/stats", "", asAdmin, password); w.Code != http.StatusOK || w.Header().Get("X-RateLimit-Limit") != "" {

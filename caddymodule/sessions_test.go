@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,15 @@ func TestAdministrationOfSessions(t *testing.T) {
 	if shown["M"] != last["M"] || shown["turns"] != 1.0 || shown["highest_turn"] != 9.0 || shown["memory_turns"] != 1.0 || !strings.HasPrefix(shown["head"].(string), last["receipt_id"].(string)) || shown["eval"] != false {
 		t.Errorf("%v", shown)
 	}
+	record := s.get("/audits/" + last["receipt_id"].(string))
+	for member, want := range map[string]any{
+		"state": map[string]any{"C": last["C"], "R": last["R"], "S": last["S"]}, "carry": map[string]any{"C": 0.0, "R": 0.0, "S": 0.0},
+		"cusum": record["cusum_next"], "cusum_slow": record["cusum_slow_next"], "policy": record["policy"], "z_weights": record["z_next"],
+	} {
+		if want == nil || !reflect.DeepEqual(shown[member], want) {
+			t.Errorf("%s is %v, want %v", member, shown[member], want)
+		}
+	}
 	if strings.Contains(w.Body.String(), "joke") || strings.Contains(w.Body.String(), "Paris") || strings.Contains(w.Body.String(), "ecret") {
 		t.Errorf("texts or secrets are shown: %s", w.Body)
 	}
@@ -55,6 +65,9 @@ func TestAdministrationOfSessions(t *testing.T) {
 	for _, bad := range []string{"", "s", "KRN-00000000000000000000000000000000", strings.Repeat("A", 64), strings.Repeat("a", 63)} {
 		if w := s.send(http.MethodGet, "/admin/sessions/"+bad, "", asAdmin, password); w.Code != http.StatusNotFound {
 			t.Errorf("key %q: %d", bad, w.Code)
+		}
+		if w := s.send(http.MethodDelete, "/admin/sessions/"+bad, "", asAdmin, password); w.Code != http.StatusNotFound {
+			t.Errorf("erasing %q: %d", bad, w.Code)
 		}
 	}
 	if w := s.send(http.MethodDelete, path, ""); w.Code != http.StatusUnauthorized {

@@ -166,6 +166,22 @@ func TestToolsCheckObserves(t *testing.T) {
 	}
 }
 
+// What a call was not compared with, because the context is longer than what is read of one,
+// is in the receipt.
+func TestToolsCheckSaysWhatItDidNotRead(t *testing.T) {
+	const read, more = 64 << 10, 1000
+	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
+	a := checkTool(s, `{"session_id":"s","tool":{"name":"get_weather"},"context":"`+strings.Repeat("a", read+more)+`"}`)
+	coverage := s.get("/audits/" + a.ReceiptID)["coverage"].(map[string]any)
+	skipped, _ := coverage["skipped"].([]any)
+	if len(skipped) != 1 {
+		t.Fatalf("%v", coverage)
+	}
+	if part := skipped[0].(map[string]any); part["part"] != "request.context" || part["bytes"] != float64(more) {
+		t.Errorf("skipped: %v", part)
+	}
+}
+
 // Without a receipt there is no decision.
 func TestToolsCheckNeedsAReceipt(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
