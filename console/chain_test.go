@@ -19,12 +19,15 @@ type archive struct {
 	policies map[string][]byte
 	damaged  string // a receipt that cannot be read
 	down     bool
+	reads    int // how many there were
+	fails    int // which one of them fails, 0 for none
 }
 
 func get[V any](a *archive, m map[string]V, key string) (V, error) {
 	v, found := m[key]
+	a.reads++
 	switch {
-	case a.down:
+	case a.down, a.reads == a.fails:
 		return v, errDown
 	case !found:
 		return v, fmt.Errorf("%q: %w", key, store.ErrNotFound)
@@ -56,7 +59,7 @@ func chained(t *testing.T, n int, change func(i int, r *kernel.Receipt)) (*archi
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &archive{map[string]store.Receipt{}, map[string]store.Session{}, map[string][]byte{hash: text}, "", false}
+	a := &archive{receipts: map[string]store.Receipt{}, sessions: map[string]store.Session{}, policies: map[string][]byte{hash: text}}
 	var ids []string
 	prev := ""
 	for i := range n {
@@ -124,6 +127,20 @@ func TestChains(t *testing.T) {
 		}
 		if level := chain.Steps[n-1].CUSUMH; (level == kernel.DefaultPolicy().CUSUMH) != (name != "policy not known") {
 			t.Errorf("%s: cusum_h %v", name, level)
+		}
+	}
+}
+
+// Whichever read fails, there is no chain: one that was read in part would look like the whole.
+func TestEveryReadOfAChainThatFails(t *testing.T) {
+	a, ids := chained(t, 5, nil)
+	if _, err := console.ReadChain(t.Context(), a, ids[2], 200); err != nil || a.reads < 7 { // each receipt, the session, the policy
+		t.Fatalf("%v after %d reads", err, a.reads)
+	}
+	for n := a.reads; n > 0; n-- {
+		a.reads, a.fails = 0, n
+		if chain, err := console.ReadChain(t.Context(), a, ids[2], 200); !errors.Is(err, errDown) {
+			t.Errorf("read %d fails: %v, %d steps", n, err, len(chain.Steps))
 		}
 	}
 }

@@ -223,6 +223,77 @@ func scanCoverage(span console.Span, all []kernel.Receipt) console.Coverage {
 	return c
 }
 
+// A turn counts once for a part that it lists twice, and what callers make up is counted together
+// once a minute has a hundred kinds: nothing of it is lost.
+func TestCoverageOfManyParts(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *list, w *console.Window) {
+		now := time.Now()
+		twice := answered(now.UnixMilli())
+		for range 2 {
+			twice.Coverage.Skipped = append(twice.Coverage.Skipped, kernel.SkippedPart{Part: "request.image", Why: "an image", Bytes: 5})
+		}
+		l.add(entry(t, twice))
+		const kinds = 150
+		for i := range kinds {
+			r := answered(now.UnixMilli())
+			r.Coverage.Skipped = []kernel.SkippedPart{{Part: "request." + strings.Repeat("a", i+1), Why: "not known", Bytes: 1}}
+			l.add(entry(t, r))
+		}
+		l.add(entry(t, twice)) // of a kind that was there before
+		span := console.Span{From: now.Add(-time.Hour).UnixMilli(), To: now.Add(time.Minute).UnixMilli()}
+		untilWhole(t, w, span.From)
+		c, err := w.Coverage(t.Context(), span)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns, others := 0, 0
+		for _, p := range c.Parts {
+			turns += p.Turns
+			switch p.Part {
+			case "others":
+				others = p.Turns
+			case "request.image":
+				if p.Turns != 2 || p.Bytes != 20 {
+					t.Errorf("listed twice: %+v", p)
+				}
+			}
+		}
+		if !slices.IsSortedFunc(c.Parts, func(a, b console.PartCount) int { return b.Turns - a.Turns }) {
+			t.Errorf("the parts are not listed by their turns: %v", c.Parts)
+		}
+		if turns != kinds+2 || others != kinds+1-100 {
+			t.Errorf("%d turns, %d of them of others, in %d parts", turns, others, len(c.Parts))
+		}
+	})
+}
+
+// What became of each detector is counted, over minutes that are looked at together.
+func TestCoverageOfDetectors(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *list, w *console.Window) {
+		now := time.Now()
+		outcomes := []kernel.DetectorOutcome{
+			kernel.Clean, kernel.Flagged, kernel.Flagged, kernel.DetectorFailed, kernel.DetectorFailed, kernel.DetectorFailed,
+			kernel.NotRun, kernel.NotRun, kernel.NotRun, kernel.NotRun,
+		}
+		for i := range 2 {
+			for _, outcome := range outcomes {
+				r := answered(now.Add(time.Duration(i-1) * time.Minute).UnixMilli())
+				r.Coverage.Detectors = []kernel.DetectorRun{{Name: "guard", Outcome: outcome}}
+				if outcome == kernel.NotRun || outcome == kernel.DetectorFailed {
+					r.Coverage.Detectors[0].Why = "timeout"
+				}
+				l.add(entry(t, r))
+			}
+		}
+		span := console.Span{From: now.Add(-time.Hour).UnixMilli(), To: now.Add(time.Minute).UnixMilli()}
+		untilWhole(t, w, span.From)
+		c, err := w.Coverage(t.Context(), span)
+		if want := (console.DetectorCount{Name: "guard", Clean: 2, Flagged: 4, Failed: 6, NotRun: 8}); err != nil || len(c.Detectors) != 1 || c.Detectors[0] != want {
+			t.Errorf("%v %+v", err, c.Detectors)
+		}
+	})
+}
+
 func TestValidStep(t *testing.T) {
 	for _, c := range []struct {
 		span console.Span
