@@ -202,6 +202,22 @@ func TestAnthropicSystemIsTheFirstMessage(t *testing.T) {
 	}
 }
 
+// A thread that goes on has a history that the provider keeps, and the member that names it is
+// what nobody has read.
+func TestAnthropicThreads(t *testing.T) {
+	for thread, want := range map[string]wire.Request{
+		`null`:              {},
+		`{"type":"create"}`: {Kept: true},
+		`{"type":"continue","previous_message_id":"msg_0"}`: {Kept: true, Previous: "msg_0", HistoryPath: "thread.previous_message_id"},
+		`{"type":"continue"}`:                               {Kept: true, HistoryPath: "thread.previous_message_id"},
+	} {
+		r, err := dialect(t, "anthropic").Request([]byte(`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"Go on"}],"thread":` + thread + `}`))
+		if err != nil || r.Kept != want.Kept || r.Previous != want.Previous || r.HistoryPath != want.HistoryPath {
+			t.Errorf("%s: %v kept %v, previous %q, history at %q", thread, err, r.Kept, r.Previous, r.HistoryPath)
+		}
+	}
+}
+
 // What a tool returned is no prompt.
 func TestAnthropicPrompt(t *testing.T) {
 	for messages, want := range map[string]string{
@@ -442,6 +458,7 @@ func TestAnthropicEvents(t *testing.T) {
 		{"", `{"type":"message_stop"}`, wire.Event{Done: true, Unknown: []string{"event"}}},
 		{"x", `{"type":"error","error":{}}`, wire.Event{Unknown: []string{"event"}}},
 		{"message_stop", ``, wire.Event{Unknown: []string{"event"}}},
+		{"content_block_delta", `{"index":0,"delta":{"type":"text_delta","text":"x"}}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "x"}}, Unknown: []string{"event"}}},
 		{"completion", `{"type":"completion","completion":"old"}`, wire.Event{Unknown: []string{"frame"}}},
 		{"content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x","y":1},"z":2}`, wire.Event{Deltas: []delta{{Kind: wire.Text, Text: "x"}}, Unknown: []string{"delta.sha256:a1fce4363854ff88", "sha256:594e519ae499312b"}}},
 	} {
