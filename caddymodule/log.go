@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -90,20 +91,45 @@ func (g *request) logRejected(e *apiError) {
 // An upstreamLog writes one line when what is behind a handler can no longer be reached, and
 // one when it answers again.
 type upstreamLog struct {
-	mu   sync.Mutex
-	down bool
+	mu     sync.Mutex
+	outage outage
 }
 
 // record notes how a request behind lex ended; cause is "" if there was an answer.
 func (u *upstreamLog) record(logger *zap.Logger, cause string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch down := cause != ""; {
-	case down == u.down:
-	case down:
+	switch changed := u.outage.note(cause != ""); {
+	case changed && cause != "":
 		logger.Warn("the upstream is failing", zap.String("cause", cause))
-	default:
+	case changed:
 		logger.Warn("the upstream is back")
 	}
-	u.down = cause != ""
+}
+
+// An outage is when something began to fail, until it is back.
+type outage struct {
+	down   bool
+	flaps  bool      // it was hardly back when it failed again
+	failed time.Time // last
+	back   time.Time // last
+}
+
+// steadyTime is for how long what failed again so soon must not fail before it is back. A store that
+// serves some requests and refuses others, or one of two upstreams, would else fill the log.
+const steadyTime = 10 * time.Second
+
+// note notes whether a request failed, and reports whether the outage begins or ends with it.
+func (o *outage) note(failed bool) (changed bool) {
+	now := time.Now()
+	switch {
+	case failed && !o.down:
+		o.down, o.flaps, changed = true, now.Sub(o.back) < steadyTime, true
+	case !failed && o.down && (!o.flaps || now.Sub(o.failed) >= steadyTime):
+		o.down, o.back, changed = false, now, true
+	}
+	if failed {
+		o.failed = now
+	}
+	return changed
 }

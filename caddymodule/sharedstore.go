@@ -112,7 +112,7 @@ func (s *sharedStore) Destruct() error {
 type healthLog struct {
 	loggers loggers
 	mu      sync.Mutex
-	down    bool
+	outage  outage
 }
 
 // record notes the outcome of a store operation and reports whether the state
@@ -121,13 +121,10 @@ type healthLog struct {
 func (h *healthLog) record(err error) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if down := err != nil; down != h.down {
-		h.down, changed = down, true
-	}
-	if changed && h.down {
+	switch changed = h.outage.note(err != nil); {
+	case changed && err != nil:
 		h.loggers.current().Warn("the store is failing; governed requests are answered with an error until it is back", zap.String("cause", err.Error()))
-	}
-	if changed && !h.down {
+	case changed:
 		h.loggers.current().Warn("the store is back")
 	}
 	return changed
