@@ -55,6 +55,8 @@ func cause(err error) string {
 		return errNoRoom.Error()
 	case errors.Is(err, client.ErrClosed):
 		return "closed"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "this process has too many files open"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, client.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded),
