@@ -56,14 +56,8 @@ func LowerEscapes(s string) string {
 	return escape.ReplaceAllStringFunc(s, strings.ToLower)
 }
 
-// Clean is [path.Clean] that leaves a home at the front alone, and no two slashes.
-func Clean(name string) string {
-	p := path.Clean(name)
-	if strings.HasPrefix(p, "//") {
-		p = p[1:]
-	}
-	return p
-}
+// Clean is [path.Clean], which leaves a home at the front alone, and no two slashes.
+func Clean(name string) string { return path.Clean(name) }
 
 // OnDrive reports whether a name begins with a drive of Windows.
 func OnDrive(name string) bool { return drive.MatchString(name) }
