@@ -37,6 +37,23 @@ const (
 	geminiArray  = "/v1beta/models/m:streamGenerateContent"
 )
 
+// An answer in a form that nobody reads here is not asked for.
+func TestGeminiAnswersInAnotherForm(t *testing.T) {
+	for _, alt := range []string{"alt=media", "alt=proto", "$alt=proto"} {
+		u, err := url.Parse("/v1beta/models/m:generateContent?" + alt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, ok := wire.Match(u)
+		if !ok {
+			t.Fatalf("%s: no dialect", alt)
+		}
+		if r, err := d.Request([]byte(`{"contents":[{"parts":[{"text":"x"}]}]}`)); !errors.Is(err, wire.ErrInvalid) {
+			t.Errorf("%s: %v %+v", alt, err, r)
+		}
+	}
+}
+
 func TestGeminiAddresses(t *testing.T) {
 	for address, want := range map[string]string{ // model, stream, framing
 		"/v1beta/models/gemini-2.5-flash:generateContent":                                          "gemini-2.5-flash false text/event-stream",
