@@ -99,6 +99,23 @@ func TestKeysAreListed(t *testing.T) {
 	}
 }
 
+// A key is good until its time, and not longer.
+func TestKeysExpire(t *testing.T) {
+	s := adminSite(t)
+	expires := time.Now().Add(500 * time.Millisecond)
+	key := newKey(s, `{"name":"app","expires_at":"`+expires.UTC().Format(time.RFC3339Nano)+`"}`)
+	ask := func() int { return s.post("/lex/tools/check", harmlessCall, "X-Lex-Api-Key", key).Code }
+	if code := ask(); code != http.StatusOK && time.Now().Before(expires) {
+		t.Errorf("before: %d", code)
+	}
+	for time.Now().Before(expires) {
+		ask()
+	}
+	if code := ask(); code != http.StatusUnauthorized {
+		t.Errorf("after: %d", code)
+	}
+}
+
 // A Lex key is for Lex: it does not go to the provider.
 func TestLexKeyStaysHere(t *testing.T) {
 	t.Setenv("LEX_TEST_ADMIN", password)
