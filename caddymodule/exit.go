@@ -77,6 +77,13 @@ func (f flight) stopWriting() {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now()) // only writers in tests know no deadlines
 }
 
+// endConnection ends a write that waits for a connection which takes nothing at all.
+func (f flight) endConnection() {
+	if w, ok := f.client.(*http2Writer); ok {
+		w.endConnection()
+	}
+}
+
 func newFlights() *flights {
 	return &flights{flying: make(map[context.Context]flight), landed: make(chan struct{})}
 }
@@ -106,7 +113,8 @@ func (f *flights) begin(ctx context.Context, w http.ResponseWriter) (_ context.C
 // end cancels all requests and waits until they have landed, but no longer than
 // limit, and for the end of their answers to be sent. Half of it is for clients that are slow to
 // read: a write to one that does not would wait for longer than that (writeTime), and what the
-// client has got would have no receipt. Called again it waits for the first call.
+// client has got would have no receipt. Over HTTP/2 the write may go on to wait for the
+// connection, which is ended after half of the rest. Called again it waits for the first call.
 func (f *flights) end(limit time.Duration) {
 	f.ending.Do(func() { f.endOnce(limit) })
 }
@@ -124,8 +132,12 @@ func (f *flights) endOnce(limit time.Duration) {
 	}
 	landed := f.haveLanded(limit / 2)
 	if !landed {
-		f.stopWriting()
-		landed = f.haveLanded(limit / 2)
+		f.each(flight.stopWriting)
+		landed = f.haveLanded(limit / 4)
+	}
+	if !landed {
+		f.each(flight.endConnection)
+		landed = f.haveLanded(limit / 4)
 	}
 	if landed {
 		time.Sleep(lastBytesTime)
@@ -142,11 +154,12 @@ func (f *flights) haveLanded(limit time.Duration) bool {
 	}
 }
 
-func (f *flights) stopWriting() {
+// each does something for all that have not landed.
+func (f *flights) each(do func(flight)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, one := range f.flying {
-		one.stopWriting()
+		do(one)
 	}
 }
 

@@ -174,6 +174,7 @@ func (Handler) CaddyModule() caddy.ModuleInfo {
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
 	wrapTransports(ctx)
+	keepConnections(ctx)
 	if err := h.checkRoutes(ctx); err != nil {
 		return err
 	}
@@ -303,6 +304,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		allMetrics.ungoverned.WithLabelValues(withoutText).Inc()
 		return h.giveToCaddy(w, r, passCleanly(w, h.outbound(r.Context(), r), next, nil))
 	}
+	w, written := boundConnection(w, r)
+	defer written()
 	ctx, landed, err := process.begin(r.Context(), w)
 	if err != nil {
 		h.unavailable(w, r)

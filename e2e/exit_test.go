@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 )
 
 // exitCaddyfile gives requests in flight one second.
@@ -151,21 +156,33 @@ func TestExitSettlesWhatIsInFlight(t *testing.T) {
 // has its receipt when the process exits.
 func TestExitSettlesStreamsThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ path, body string }{
-		"stream":        {"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"How do I make tea?"}]}`},
-		"govern stream": {"/lex/govern/stream", governBody("How do I make tea?", "s")},
+	const question = `{"model":"m","stream":true,"messages":[{"role":"user","content":"How do I make tea?"}]}`
+	for name, c := range map[string]struct {
+		path, body string
+		http2      bool
+	}{
+		"stream":                {"/v1/chat/completions", question, false},
+		"govern stream":         {"/lex/govern/stream", governBody("How do I make tea?", "s"), false},
+		"stream over HTTP/2":    {"/v1/chat/completions", question, true},
+		"govern stream, HTTP/2": {"/lex/govern/stream", governBody("How do I make tea?", "s"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := freePorts(t)
 			full := endlessModel(t, p)
-			s := start(t, writeCaddyfile(t, p, strings.Replace(exitCaddyfile, "\tlex\n", "\tlex {\n\t\tbaseline never\n\t}\n", 1)), "", p)
+			config := strings.Replace(exitCaddyfile, "\tlex\n", "\tlex {\n\t\tbaseline never\n\t}\n", 1)
+			config = strings.Replace(config, "grace_period 1s\n", "grace_period 1s\n\tservers {\n\t\tprotocols h1 h2c\n\t}\n", 1)
+			s := start(t, writeCaddyfile(t, p, config), "", p)
 			client, err := net.Dial("tcp", "127.0.0.1:"+p.site)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer client.Close()
-			fmt.Fprintf(client, "POST %s HTTP/1.1\r\nHost: lex\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.path, len(c.body), c.body)
+			if c.http2 {
+				askOverHTTP2(t, client, c.path, c.body)
+			} else {
+				fmt.Fprintf(client, "POST %s HTTP/1.1\r\nHost: lex\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.path, len(c.body), c.body)
+			}
 			<-full
 			s.terminate(t)
 			receipts := s.left(t)
@@ -173,6 +190,28 @@ func TestExitSettlesStreamsThatNobodyReads(t *testing.T) {
 				t.Errorf("receipts %v", receipts)
 			}
 		})
+	}
+}
+
+// askOverHTTP2 sends a request over HTTP/2 to whose answer the client sets no limit.
+func askOverHTTP2(t *testing.T, conn net.Conn, path, body string) {
+	t.Helper()
+	const most = 1<<31 - 1
+	framer := http2.NewFramer(conn, conn)
+	var header bytes.Buffer
+	encoder := hpack.NewEncoder(&header)
+	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":authority", "lex"}, {":path", path}, {"content-type", "application/json"}} {
+		if err := encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := io.WriteString(conn, http2.ClientPreface)
+	if err := errors.Join(err,
+		framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: most}),
+		framer.WriteWindowUpdate(0, most-1<<16),
+		framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header.Bytes(), EndHeaders: true}),
+		framer.WriteData(1, true, []byte(body))); err != nil {
+		t.Fatal(err)
 	}
 }
 
