@@ -179,12 +179,23 @@ func (g *GuardOptions) ask(guard *govern.Guard, kind string, client *model.Guard
 	}
 	for _, r := range roles {
 		if !client.Knows(r) {
-			return fmt.Errorf("guard %s: asks %s: a %s with this model knows nothing of such texts", g.Name, r, kind)
+			return fmt.Errorf("guard %s: asks %s: with this model a guard of the kind %s knows nothing of such texts; give %s", g.Name, r, kind, known(client))
 		}
 	}
 	guard.Model, guard.Roles = client, roles
 	g.guard = guard
 	return nil
+}
+
+// known names the roles in which a model can be asked.
+func known(client *model.Guard) string {
+	var roles []string
+	for _, r := range []model.Role{model.RolePrompt, model.RoleAnswer, model.RoleToolResult} {
+		if client.Knows(r) {
+			roles = append(roles, string(r))
+		}
+	}
+	return strings.Join(roles, ", ")
 }
 
 // asking checks the options that say when the guard is asked. The kind is its name unless

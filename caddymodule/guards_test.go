@@ -412,12 +412,12 @@ func TestGuardsAreValidated(t *testing.T) {
 	t.Setenv("LEX_TEST_EMPTY", "")
 	g := newGuardServer(t, "tei", "fine")
 	for want, more := range map[string]map[string]any{
-		"":                              {},
-		"model is required":             {"model": ""},
-		"base_url is required":          {"base_url": ""},
-		"what it names is empty":        {"api_key": "{env.LEX_TEST_EMPTY}"},
-		"server must be tei or vllm":    {"server": "torch"},
-		"knows nothing of such texts":   {"asks": []string{"answer"}},
+		"":                           {},
+		"model is required":          {"model": ""},
+		"base_url is required":       {"base_url": ""},
+		"what it names is empty":     {"api_key": "{env.LEX_TEST_EMPTY}"},
+		"server must be tei or vllm": {"server": "torch"},
+		"knows nothing of such texts; give prompt, tool_result": {"asks": []string{"answer"}},
 		"each at most once":             {"asks": []string{"prompt", "prompt"}},
 		"give when, always or observe":  {"ask": "sometimes"},
 		"those go with when":            {"low": 0.1},
