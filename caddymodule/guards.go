@@ -190,7 +190,7 @@ func (g *GuardOptions) ask(guard *govern.Guard, kind string, client *model.Guard
 // known names the roles in which a model can be asked.
 func known(client *model.Guard) string {
 	var roles []string
-	for _, r := range []model.Role{model.RolePrompt, model.RoleAnswer, model.RoleToolResult} {
+	for _, r := range model.Roles {
 		if client.Knows(r) {
 			roles = append(roles, string(r))
 		}
