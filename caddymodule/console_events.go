@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/caddy-lex/lex/console"
 	"github.com/caddy-lex/lex/wire"
@@ -42,7 +41,7 @@ func (a *consoleAPI) events(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer follower.Close()
 
-	s := &eventStream{w: w, connection: http.NewResponseController(w)}
+	s := &eventStream{w: w}
 	if s.begin(); r.Method == http.MethodHead {
 		return nil
 	}
@@ -100,10 +99,9 @@ func (a *consoleAPI) tellHealth(ctx context.Context, s *eventStream) error {
 
 // An eventStream is a stream of server-sent events with names (HTML standard, 9.2).
 type eventStream struct {
-	w          http.ResponseWriter
-	connection *http.ResponseController
-	pending    []byte
-	health     *healthAnswer // as it was sent last
+	w       http.ResponseWriter
+	pending []byte
+	health  *healthAnswer // as it was sent last
 }
 
 func (s *eventStream) begin() {
@@ -128,13 +126,13 @@ func (s *eventStream) event(name string, v any) {
 	s.pending = wire.AppendEvent(s.pending, data)
 }
 
-// send writes what is pending. A client that does not read for writeTime is gone.
+// send writes what is pending. A client that does not read for writeTime is gone. Between the events
+// there is no deadline: over HTTP/2 it would end the stream though nothing waits to be written.
 func (s *eventStream) send() error {
 	if len(s.pending) == 0 {
 		return nil
 	}
-	_ = s.connection.SetWriteDeadline(time.Now().Add(writeTime)) // where the connection has none, the request's end does
-	_, err := s.w.Write(s.pending)
+	err := sendNow(s.w, s.pending)
 	s.pending = s.pending[:0]
-	return errors.Join(err, s.connection.Flush())
+	return err
 }

@@ -369,6 +369,16 @@ type eventClient struct {
 	*httptest.ResponseRecorder
 	enough func(body string) bool
 	leave  context.CancelFunc
+
+	bounded  int // writes
+	deadline time.Time
+}
+
+func (l *eventClient) SetWriteDeadline(deadline time.Time) error {
+	if l.deadline = deadline; !deadline.IsZero() {
+		l.bounded++
+	}
+	return nil
 }
 
 func (l *eventClient) Write(p []byte) (int, error) {
@@ -383,8 +393,11 @@ func listenTo(t *testing.T, s *site, path string, enough func(body string) bool)
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	w := &eventClient{httptest.NewRecorder(), enough, leave}
+	w := &eventClient{ResponseRecorder: httptest.NewRecorder(), enough: enough, leave: leave}
 	s.serve(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://site.test"+path, nil))
+	if w.bounded == 0 || !w.deadline.IsZero() { // one that is left ends a stream over HTTP/2 that has nothing to say
+		t.Errorf("%s: %d writes are bounded, and the last deadline is %v", path, w.bounded, w.deadline)
+	}
 	return w.ResponseRecorder
 }
 
@@ -431,7 +444,7 @@ func TestConsoleStreamsAreFew(t *testing.T) {
 	began, ended := make(chan struct{}, 100), make(chan struct{})
 	for range 8 {
 		go func() {
-			w := &eventClient{httptest.NewRecorder(), func(string) bool { began <- struct{}{}; return false }, leave}
+			w := &eventClient{ResponseRecorder: httptest.NewRecorder(), enough: func(string) bool { began <- struct{}{}; return false }, leave: leave}
 			s.serve(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://site.test/lex/console/events", nil))
 			ended <- struct{}{}
 		}()
@@ -461,7 +474,9 @@ type deafClient struct {
 }
 
 func (d *deafClient) SetWriteDeadline(at time.Time) error {
-	d.deadline = time.Until(at)
+	if !at.IsZero() {
+		d.deadline = time.Until(at)
+	}
 	return nil
 }
 
