@@ -435,6 +435,43 @@ func TestErrorsSayNothingOfAnAnswer(t *testing.T) {
 	}
 }
 
+// A server that makes room by throwing away what it likes would throw receipts away, and is no
+// store for them. One that only forgets what has an end, or is never full, keeps them.
+func TestServerThatEvictsReceipts(t *testing.T) {
+	for _, c := range []struct {
+		memory, policy string
+		evicts         bool
+	}{
+		{"100mb", "allkeys-lru", true},
+		{"100mb", "allkeys-random", true},
+		{"100mb", "volatile-ttl", false},
+		{"100mb", "noeviction", false},
+		{"0", "allkeys-lru", false},
+	} {
+		url := storetest.StartRedis(t)
+		raw := connect(t, url)
+		must(t, raw.ConfigSet(t.Context(), "maxmemory", c.memory).Err())
+		must(t, raw.ConfigSet(t.Context(), "maxmemory-policy", c.policy).Err())
+		s, err := redis.Open(t.Context(), []string{url}, patient)
+		if refused := errors.Is(err, store.ErrRefused) && strings.HasSuffix(err.Error(), "set its maxmemory-policy to noeviction"); refused != c.evicts || !refused && err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		if err == nil {
+			must(t, s.Close())
+		}
+		reader, err := redis.Open(t.Context(), []string{url}, redis.Options{Timeout: patient.Timeout, ReadOnly: true})
+		must(t, err) // whoever only reads may look
+		must(t, reader.Close())
+		limited := limitedUser(t, url, raw)
+		permit(t, raw, "-", "info")
+		if s, err = redis.Open(t.Context(), []string{limited}, patient); err != nil {
+			t.Errorf("%+v: without the right to ask: %v", c, err)
+		} else {
+			must(t, s.Close())
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	guarded, _ := storetest.StartRedisProcess(t, "--requirepass", "correct-horse")
 	host := strings.TrimPrefix(guarded, "redis://")

@@ -62,7 +62,7 @@ func Open(ctx context.Context, urls []string, opts Options) (*Store, error) {
 	settings.Dialer = s.primary.dials(showingTheirEnd(client.NewDialer(settings)))
 	s.client = client.NewClient(settings)
 	s.client.AddHook(&s.primary)
-	steps := []func(context.Context) error{s.greet, s.checkCommands, s.checkKeys, s.beginLog}
+	steps := []func(context.Context) error{s.greet, s.checkEviction, s.checkCommands, s.checkKeys, s.beginLog}
 	if opts.ReadOnly {
 		steps = []func(context.Context) error{s.greet, s.checkBegun}
 	}
@@ -89,6 +89,17 @@ func (s *Store) greet(ctx context.Context) error {
 		return fmt.Errorf("checking: %w: the server closed the connection; does it want TLS (rediss://)?", store.ErrUnavailable)
 	}
 	return failure(ctx, "checking", err)
+}
+
+// checkEviction finds out that the server throws receipts away when its memory is full. A user who
+// may not ask the server is believed.
+func (s *Store) checkEviction(ctx context.Context) error {
+	memory := s.client.InfoMap(ctx, "memory").Item
+	limit, policy := memory("Memory", "maxmemory"), memory("Memory", "maxmemory_policy")
+	if limit == "" || limit == "0" || !strings.HasPrefix(policy, "allkeys-") {
+		return nil
+	}
+	return fmt.Errorf("checking: %w: the server throws receipts away when its memory is full; set its maxmemory-policy to noeviction", store.ErrRefused)
 }
 
 // CheckURLs reports whether Open understands the addresses, without a connection.
