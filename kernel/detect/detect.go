@@ -254,7 +254,7 @@ func (m *Model) raise(worst *[Heads]float64, found *concealed, source Source, vi
 		var p [Heads]float64
 		var tail float64
 		var strange int
-		rule, once := selfReference(view.from), unrepeated(view.from)
+		rule, once := selfReference(view.from), withoutRepetitions(view.from)
 		if isSpeech(source) {
 			refers = refers || rule && isUserText(source)
 			p, tail, strange = m.score(once, rule, meaning)

@@ -65,7 +65,7 @@ func (m *Model) Explain(ctx context.Context, text string) (best Explanation, err
 			}
 		}
 		r.readers = func(span counters, text string) { m.explainRequests(&best, &span, text, rule) }
-		r.read(unrepeated(view.from), nil)
+		r.read(withoutRepetitions(view.from), nil)
 		if r.blocks < WindowBlocks && short.Score > best.Score {
 			best = short
 		}

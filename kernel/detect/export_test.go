@@ -42,5 +42,8 @@ var Phrases = [][]string{
 // AssertedLists are those of them that [assertions] finds.
 var AssertedLists = assertedLists
 
+// Unstretched returns the text of unstretched.
+func Unstretched(normal string) string { return unstretched(newText(normal)).text }
+
 // Unrepeated returns the text of unrepeated.
 func Unrepeated(normal string) string { return unrepeated(newText(normal)).text }

@@ -2,6 +2,8 @@ package detect
 
 import (
 	"encoding/binary"
+	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -17,6 +19,9 @@ const (
 	// shingle is how many bytes have to be the same before repetitions are looked for.
 	shingle = 8
 )
+
+// withoutRepetitions returns what is read of a normalised text.
+func withoutRepetitions(d *derived) *derived { return unrepeated(unstretched(d)) }
 
 // unrepeated returns a normalised text in which nothing that consists of words or of letters
 // beyond ASCII comes more than twice in a row.
@@ -67,6 +72,86 @@ func unrepeated(d *derived) *derived {
 	}
 	w.keepSome(done, len(s))
 	return w.done()
+}
+
+// A word is stretched if at least leastStretched of its letters in a row are at most kindsOfStretched of the
+// alphabet's ("nooooooooooo", "lolololololol", "blablablabla"): no language has such a word, and no
+// sentence can be said in it. The first and the last keptOfStretched of these letters are read: those
+// may belong to a word that stands beside it without a space.
+const (
+	kindsOfStretched = 3
+	leastStretched   = 12
+	keptOfStretched  = 4
+)
+
+// unstretched returns a text without the middle of stretched words.
+func unstretched(d *derived) *derived {
+	s := d.text
+	var w *rewriter
+	done, checked := 0, 0
+	for i := 0; i < len(s); {
+		if i-checked >= contextInterval {
+			d.checkContext()
+			checked = i
+		}
+		end := len(s)
+		if space := strings.IndexByte(s[i:], ' '); space >= 0 {
+			end = i + space
+		}
+		for i <= end-leastStretched {
+			from, to, n := stretched(s[i:end])
+			if n == 0 {
+				_, size := utf8.DecodeRuneInString(s[i:])
+				i += size
+				continue
+			}
+			if w == nil {
+				w = rewrite(d)
+			}
+			w.keepSome(done, i+from)
+			w.drop(i + from)
+			done = i + to
+			i += n
+		}
+		i = end + 1
+	}
+	if w == nil {
+		return d
+	}
+	w.keepSome(done, len(s))
+	return w.done()
+}
+
+// stretched returns the length of the stretched letters at the front of a text, 0 if there are
+// none, and which of them are not read.
+func stretched(s string) (from, to, n int) {
+	var (
+		kinds [kindsOfStretched]rune
+		ends  [keptOfStretched]int // of the letters before, in turn
+	)
+	known, letters := 0, 0
+	for n < len(s) {
+		c, size := utf8.DecodeRuneInString(s[n:])
+		if !letter(c) || ideograph(c) { // of which each is a word
+			break
+		}
+		if !slices.Contains(kinds[:known], c) {
+			if known == len(kinds) {
+				break
+			}
+			kinds[known] = c
+			known++
+		}
+		to, ends[letters%len(ends)] = ends[letters%len(ends)], n+size
+		n += size
+		if letters++; letters == keptOfStretched {
+			from = n
+		}
+	}
+	if letters < leastStretched {
+		return 0, 0, 0
+	}
+	return from, to, n
 }
 
 // beginsWord reports whether a word, or what stands between words, begins at a place: behind a
