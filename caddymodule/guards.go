@@ -179,7 +179,7 @@ func (g *GuardOptions) ask(guard *govern.Guard, kind string, client *model.Guard
 	}
 	for _, r := range roles {
 		if !client.Knows(r) {
-			return fmt.Errorf("guard %s: asks %s: with this model a guard of the kind %s knows nothing of such texts; give %s", g.Name, r, kind, known(client))
+			return fmt.Errorf("guard %s: asks %s: with this model a guard of the kind %s knows nothing of such texts; give %s", g.Name, r, kind, rolesOf(client))
 		}
 	}
 	guard.Model, guard.Roles = client, roles
@@ -187,8 +187,8 @@ func (g *GuardOptions) ask(guard *govern.Guard, kind string, client *model.Guard
 	return nil
 }
 
-// known names the roles in which a model can be asked.
-func known(client *model.Guard) string {
+// rolesOf names the roles in which a model can be asked.
+func rolesOf(client *model.Guard) string {
 	var roles []string
 	for _, r := range model.Roles {
 		if client.Knows(r) {

@@ -57,10 +57,9 @@ type Assessed struct {
 // that Open read. Commit takes the step again if another turn was committed since.
 func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	began, g := time.Now(), o.governor
-	rest, framing := g.unframe(in.said)
-	o.recordTemplates(framing)
-	in.said, in.instructions = rest, slices.Concat(in.instructions, framing)
+	in.said, in.framing = g.unframe(in.said)
 	in = o.withinLimit(in)
+	o.recordTemplates(in.framing)
 	a := &Assessed{Opened: o, input: in}
 
 	// Score the newest turn as a whole, what tools and documents say by itself (see
@@ -85,7 +84,7 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 	}
-	fromApplication, err := g.readApplication(ctx, in.instructions, beside)
+	fromApplication, err := g.readApplication(ctx, slices.Concat(in.instructions, in.framing), beside)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
@@ -301,9 +300,12 @@ func (o *Opened) repeats(in Input) bool {
 // If the embedder fails, nothing replaces it: detection counts as degraded, and the
 // local scores decide by the lower threshold.
 func (a *Assessed) measureThreat(ctx context.Context) {
-	o, prompt := a.Opened, a.Opened.governor.OwnWords(a.input.Prompt)
-	embedder := o.governor.Embedder
-	if embedder == nil || prompt == "" {
+	o, embedder := a.Opened, a.Opened.governor.Embedder
+	if embedder == nil {
+		return
+	}
+	prompt := o.governor.OwnWords(a.input.Prompt)
+	if prompt == "" {
 		return
 	}
 	name := embedder.Provider() + "_embedder"

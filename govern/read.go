@@ -26,6 +26,7 @@ type Input struct {
 
 	said         []detect.Text // in the newest turn
 	instructions []detect.Text // of the application itself
+	framing      []detect.Text // of its templates, around what is said
 	earlier      []pastMessage // of the resent history: new to us, and kept
 
 	past      kernel.Scores // of the messages that were removed from the history
@@ -278,7 +279,7 @@ func looseMember(p wire.Part, body []byte) []wire.Part {
 }
 
 // withinLimit cuts the texts of an input at the limit. The newest turn comes first,
-// starting with its last text, and then the application's instructions. Text beyond
+// starting with its last text, and then what the application says. Text beyond
 // the limit is recorded, and refuses the request if the operator wants that.
 func (o *Opened) withinLimit(in Input) Input {
 	if o.Reading.Limit == 0 {
@@ -300,7 +301,7 @@ func (o *Opened) withinLimit(in Input) Input {
 		slices.Reverse(kept)
 		return kept
 	}
-	in.said, in.instructions = keep(in.said), keep(in.instructions)
+	in.said, in.framing, in.instructions = keep(in.said), keep(in.framing), keep(in.instructions)
 	maps.DeleteFunc(read, func(part string, _ int) bool { return unread[part] == 0 })
 	o.Coverage.cut(read)
 	for _, part := range slices.Sorted(maps.Keys(read)) {

@@ -25,7 +25,7 @@ type Setup struct {
 	Judge    JudgeSetup    `json:"judge"`
 	Guards   []GuardSetup  `json:"guards,omitempty"`
 	Tools    ToolSetup     `json:"tools"`
-	// Templates are hashes of the templates, in order.
+	// Templates are the hashes of the templates, sorted.
 	Templates []string `json:"templates,omitempty"`
 	// Constitution and Refusal are hashes of the texts of the policy.
 	Constitution string        `json:"constitution"`

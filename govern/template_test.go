@@ -244,6 +244,11 @@ func TestTemplatesBeyondTheLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := assess(t, opened, opened.ReadPrompt(filled(c.conversation, "Ann")))
+		for _, p := range a.Opened.Coverage.Inspected {
+			if p.Detector == "template" {
+				t.Errorf("%s: words that nobody read are recorded: %+v", name, p)
+			}
+		}
 		if len(a.Opened.Coverage.Skipped) == 0 || a.Turn.Refused != c.refused {
 			t.Errorf("%s: refused %v, %+v", name, a.Turn.Refused, a.Opened.Coverage.Coverage)
 		}
