@@ -33,7 +33,11 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/tools v0.51.0 // indirect
+require (
+	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.27 // indirect
+	github.com/aws/smithy-go v1.28.9 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.3 // indirect

@@ -19,6 +19,7 @@ var genAICalls = map[string]genAICall{
 	"openai_responses":   {semconv.GenAIProviderNameOpenAI, semconv.GenAIOperationNameChat},
 	"anthropic_messages": {semconv.GenAIProviderNameAnthropic, semconv.GenAIOperationNameChat},
 	"gemini_generate":    {semconv.GenAIProviderNameGCPGemini, semconv.GenAIOperationNameGenerateContent},
+	"bedrock_converse":   {semconv.GenAIProviderNameAWSBedrock, semconv.GenAIOperationNameChat},
 	"ollama_chat":        {semconv.GenAIProviderNameKey.String("ollama"), semconv.GenAIOperationNameChat},
 	"ollama_generate":    {semconv.GenAIProviderNameKey.String("ollama"), semconv.GenAIOperationNameTextCompletion},
 }

@@ -34,9 +34,9 @@ import (
 //	sdk:     an SDK | how it is told the address | the path that it then calls
 //
 // A section of the file is a body, with MARKER in the place that the section is named
-// after, or the line "does not exist".
+// after, or the line "does not exist". A stream in Amazon's encoding is written as lines.
 var matrixDialects = []string{
-	"openai_chat", "openai_completions", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat", "ollama_generate", "mcp",
+	"openai_chat", "openai_completions", "openai_responses", "anthropic_messages", "gemini_generate", "bedrock_converse", "ollama_chat", "ollama_generate", "mcp",
 }
 
 // places are where a text can stand.
@@ -154,7 +154,11 @@ func (s samples) body(t *testing.T, section, marker string) (body string, ok boo
 	if !strings.HasPrefix(section, "stream") {
 		body = strings.TrimSpace(body)
 	}
-	return strings.ReplaceAll(body, "MARKER", marker), true
+	body = strings.ReplaceAll(body, "MARKER", marker)
+	if strings.HasPrefix(section, "stream") && s.get("framing") == string(wire.AmazonStream) {
+		body = amazonStream(body)
+	}
+	return body, true
 }
 
 // call is how a body of a request is sent, streamed or not.
@@ -341,8 +345,11 @@ func refusalExamples(t *testing.T, all []samples) string {
 				t.Fatalf("%s: %d %s", s.dialect, w.Code, w.Body)
 			}
 			kind, text := "text", steady(w.Body.Bytes())
-			if !example.streamed {
+			switch {
+			case !example.streamed:
 				kind, text = "json", steady(indented(t, w.Body.Bytes()))
+			case s.get("framing") == string(wire.AmazonStream):
+				text = amazonLines(t, w.Body.Bytes())
 			}
 			switch {
 			case text == whole:

@@ -47,7 +47,6 @@ var calls = []struct {
 	{"/api/embed", "ollama_embeddings", "ollama", "nothing", `{"model":"m","input":"TEXT"}`, nil},
 	{"/api/create", "ollama_create", "ollama", "nothing", `{"model":"m","from":"x","template":"TEXT"}`, nil},
 	{"/api/show", "ollama_models", "ollama", "nothing", `{"model":"m","note":"TEXT"}`, nil},
-	{"/model/anthropic.claude-3:0/converse", "bedrock_converse", "bedrock", "text", `{"messages":[{"role":"user","content":[{"text":"TEXT"}]}]}`, nil},
 	{"/model/meta.llama3:0/invoke", "bedrock_invoke", "bedrock", "text", `{"messages":[{"role":"user","content":"TEXT"}]}`, nil},
 	{"/model/amazon.titan/invoke-with-response-stream", "bedrock_invoke", "bedrock", "text", `{"inputText":"TEXT"}`, nil},
 }

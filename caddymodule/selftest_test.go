@@ -44,12 +44,12 @@ func TestSelfTestLeavesNothing(t *testing.T) {
 		}
 		after := p.scrape()
 		var want []string
-		for _, dialect := range []string{"anthropic_messages", "gemini_generate", "lex", "ollama_chat", "openai_chat", "openai_responses"} {
+		for _, dialect := range []string{"anthropic_messages", "bedrock_converse", "gemini_generate", "lex", "ollama_chat", "openai_chat", "openai_responses"} {
 			for _, canary := range []string{"attack", "surrender", "harmless"} {
 				want = append(want, fmt.Sprint(dialect, " ", canary, " false"), fmt.Sprint(dialect, " ", canary, " true"))
 			}
 		}
-		for _, dialect := range []string{"anthropic_messages", "gemini_generate", "ollama_chat", "openai_chat", "openai_responses"} {
+		for _, dialect := range []string{"anthropic_messages", "bedrock_converse", "gemini_generate", "ollama_chat", "openai_chat", "openai_responses"} {
 			want = append(want, dialect+" tool_call false", dialect+" tool_call true")
 		}
 		want = append(want, "lex tool_call false", "mcp tool_call false")

@@ -17,6 +17,7 @@ var streamedCalls = map[string][3]string{
 	"openai_responses":   {"/v1/responses", `{"model":"m","stream":true,"input":"Hello!"}`, "text/event-stream"},
 	"anthropic_messages": {"/v1/messages", `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hello!"}]}`, "text/event-stream"},
 	"gemini_generate":    {"/v1beta/models/m:streamGenerateContent?alt=sse", `{"contents":[{"parts":[{"text":"Hello!"}]}]}`, "text/event-stream"},
+	"bedrock_converse":   {"/model/amazon.nova/converse-stream", `{"messages":[{"role":"user","content":[{"text":"Hello!"}]}]}`, "application/vnd.amazon.eventstream"},
 	"ollama_chat":        {"/api/chat", `{"model":"m","messages":[{"role":"user","content":"Hello!"}]}`, "application/x-ndjson"},
 	"ollama_generate":    {"/api/generate", `{"model":"m","prompt":"Hello!"}`, "application/x-ndjson"},
 	"mcp":                {"/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"f","arguments":{}}}`, "text/event-stream"},

@@ -136,6 +136,7 @@ func TestEveryUpstreamDialectIsAsked(t *testing.T) {
 		{"openai", "openai_chat", "text/event-stream", "streaming", "Hello"},
 		{"openai_responses", "openai_responses", "text/event-stream", "streaming", "Hi there! How can I assist you today?"},
 		{"anthropic", "anthropic_messages", "text/event-stream", "basic", "Hello!"},
+		{"bedrock", "bedrock_converse", "application/vnd.amazon.eventstream", "simple", "Hello! How can I help you?"},
 		{"gemini", "gemini_generate", "text/event-stream", "languages", "Here you go!\n\n1.  **English:** Hi\n**Italian:** Ciao"},
 		{"ollama", "ollama_chat", "application/x-ndjson", "streaming", "The"},
 	} {

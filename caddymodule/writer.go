@@ -71,13 +71,13 @@ type answerWriter struct {
 	// another is read whole.
 	framing wire.Framing
 
-	mu       sync.Mutex
-	state    writerState
-	status   int
-	body     bytes.Buffer // of a whole answer
-	tooLarge bool
-	frames   wire.Splitter
-	ours     http.Header // what tell wrote
+	mu     sync.Mutex
+	state  writerState
+	status int
+	body   bytes.Buffer // of a whole answer
+	unread error        // why the answer cannot be read any further
+	frames wire.Splitter
+	ours   http.Header // what tell wrote
 }
 
 func newAnswerWriter(client *clientSide, reader answerReader, cancel context.CancelFunc, limit int64, framing wire.Framing, tell func(http.Header)) *answerWriter {
@@ -154,8 +154,8 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	switch w.state {
 	case stateWhole:
 		if int64(w.body.Len()+len(p)) > w.limit {
-			w.tooLarge = true
-			return 0, errAnswerTooLarge
+			w.unread = errAnswerTooLarge
+			return 0, w.unread
 		}
 		return w.body.Write(p)
 	case stateStreaming:
@@ -187,12 +187,12 @@ func (w *answerWriter) readFrames(p []byte) error {
 	failed := w.frames.Push(p)
 	for {
 		frame, ok := w.frames.Next()
-		if !ok && failed != nil { // the frames before the one that is too large were whole
-			w.tooLarge = true
-			return errAnswerTooLarge
-		}
 		if !ok {
-			return nil
+			w.unread = failed // the frames before the one that cannot be read were whole
+			if errors.Is(failed, wire.ErrFrameTooLarge) {
+				w.unread = errAnswerTooLarge
+			}
+			return w.unread
 		}
 		if !w.reader.Frame(w.inItsOwnName(frame)) {
 			w.state = stateStopped
@@ -237,8 +237,8 @@ func (w *answerWriter) finish(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.tooLarge:
-		w.reader.End(nil, errAnswerTooLarge)
+	case w.unread != nil:
+		w.reader.End(nil, w.unread)
 	case err == nil && w.state == stateWhole && w.status != 0:
 		w.reader.Whole(w.status, w.body.Bytes())
 	case w.state == stateStreaming:

@@ -18,8 +18,7 @@ type anthropic struct {
 func (anthropic) Name() string { return "anthropic_messages" }
 
 // matchAnthropic knows the API at its own address and where clouds serve it with the
-// same bodies. Bedrock's streamed answers (/invoke-with-response-stream) have a framing
-// that we do not read.
+// same bodies.
 func matchAnthropic(p string, _ *url.URL) Dialect {
 	dir, last := path.Split(p)
 	dir = path.Clean(dir)
@@ -34,8 +33,6 @@ func matchAnthropic(p string, _ *url.URL) Dialect {
 		if method == "rawpredict" || method == "streamrawpredict" {
 			return anthropic{streamed: method == "streamrawpredict"}
 		}
-	case last == "invoke" && strings.Contains(dir, "/model/") && strings.Contains(dir, "anthropic."):
-		return anthropic{}
 	}
 	return nil
 }

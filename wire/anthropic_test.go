@@ -764,7 +764,7 @@ func TestMatchAnthropic(t *testing.T) {
 		"/v1/projects/p/locations/l/publishers/mistralai/models/m:rawPredict":                "",
 		"/model/anthropic.claude-x-v1:0/invoke":                                              claude,
 		"/model/us.anthropic.claude-x-v1:0/invoke":                                           claude,
-		"/model/anthropic.claude-x-v1:0/invoke-with-response-stream":                         "",
+		"/model/anthropic.claude-x-v1:0/invoke-with-response-stream":                         claude,
 		"/model/meta.llama3/invoke":                                                          "",
 		"/v1/messages/count_tokens":                                                          "",
 		"/v1/messages/batches":                                                               "",

@@ -212,29 +212,8 @@ const (
 
 // Error is the body of an HTTP error as the family's SDKs read it.
 func (f Family) Error(e Error) []byte {
-	if d, ok := Named(string(f)); ok {
-		return d.Error(e)
-	}
-	return bedrockErrorBody(e)
-}
-
-// bedrockErrorBody names the exception in __type, where the AWS SDKs look for it if no
-// header names it (https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html).
-func bedrockErrorBody(e Error) []byte {
-	kind := "ValidationException"
-	switch {
-	case e.Status == 401 || e.Status == 403:
-		kind = "AccessDeniedException"
-	case e.Status == 404:
-		kind = "ResourceNotFoundException"
-	case e.Status == 429:
-		kind = "ThrottlingException"
-	case e.Status == 503:
-		kind = "ServiceUnavailableException"
-	case e.Status >= 500:
-		kind = "InternalServerException"
-	}
-	return encode(map[string]any{"__type": kind, "message": e.Message})
+	d, _ := Named(string(f)) // all are APIs that [Named] knows
+	return d.Error(e)
 }
 
 // endpoints are asked in order.
@@ -428,10 +407,6 @@ var endpoints = []Endpoint{
 		Paths: []string{"model/*/count-tokens"},
 	},
 	{Name: "bedrock_count_tokens", Family: Bedrock, Treatment: Read, Paths: []string{"model/**/count-tokens"}},
-	{
-		Name: "bedrock_converse", Family: Bedrock, Treatment: Read, Carries: Text,
-		Paths: []string{"model/**/converse|converse-stream"},
-	},
 	{
 		Name: "bedrock_invoke", Family: Bedrock, Treatment: Read, Carries: Text,
 		Paths: []string{"model/**/invoke|invoke-with-response-stream|invoke-with-bidirectional-stream", "/async-invoke"},

@@ -94,9 +94,8 @@ func TestFindEndpoint(t *testing.T) {
 		{post, "/api/show", nil, "ollama_models", wire.Passes},
 		{post, "/api/create", nil, "ollama_create", wire.Read},
 		{get, "/api/tags", nil, "ollama_models", wire.Passes},
-		{post, "/model/anthropic.claude-3:0/converse", nil, "bedrock_converse", wire.Read},
-		{post, "/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/converse-stream", nil, "bedrock_converse", wire.Read},
-		{post, "/model/anthropic.claude-3:0/invoke-with-response-stream", nil, "bedrock_invoke", wire.Read},
+		{post, "/model/amazon.nova:0/invoke-with-response-stream", nil, "bedrock_invoke", wire.Read},
+		{post, "/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/invoke", nil, "bedrock_invoke", wire.Read},
 		{post, "/model/anthropic.claude-3:0/count-tokens", nil, "bedrock_count_tokens", wire.Watched},
 		{post, "/model/arn:aws:bedrock:us-east-1:1:inference-profile/us.x/count-tokens", nil, "bedrock_count_tokens", wire.Read},
 		{post, "/v1/embeddings;a", nil, "openai_embeddings", wire.Read},
@@ -170,11 +169,11 @@ func FuzzFindEndpoint(f *testing.F) {
 }
 
 func TestEndpointsOfLongPaths(t *testing.T) {
-	long := strings.Repeat("/model", 60) + "/converse"
-	if e, _ := wire.FindEndpoint("POST", &url.URL{Path: long}, headers{}); e.Name != "bedrock_converse" {
+	long := strings.Repeat("/model", 60) + "/invoke"
+	if e, _ := wire.FindEndpoint("POST", &url.URL{Path: long}, headers{}); e.Name != "bedrock_invoke" {
 		t.Errorf("60 segments: %q", e.Name)
 	}
-	if e, ok := wire.FindEndpoint("POST", &url.URL{Path: strings.Repeat("/model", 100_000) + "/converse"}, headers{}); ok {
+	if e, ok := wire.FindEndpoint("POST", &url.URL{Path: strings.Repeat("/model", 100_000) + "/invoke"}, headers{}); ok {
 		t.Errorf("too many segments: %q", e.Name)
 	}
 }

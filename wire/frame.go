@@ -23,22 +23,28 @@ type Frame struct {
 	// Raw is the frame as it came, with what ends it. The Raws of a stream and the
 	// rest, one after the other, are the stream.
 	Raw   []byte
-	Event string // the last event: field of an event stream
+	Event string // the last event: field of an event stream; in Amazon's, the type of the message
 	Data  []byte // the frame's JSON; may share Raw's memory
 	// Stray are the lines of a frame of an event stream that are none of its fields, or that
 	// have a line end within that only some clients know. Some clients read them all the same:
-	// Google's Python SDK takes them for JSON.
+	// Google's Python SDK takes them for JSON. In Amazon's encoding they are the headers that no
+	// client knows.
 	Stray []byte
 	// Comment marks a frame without any field, which clients skip.
 	Comment bool
 	// HasID marks a frame of an event stream with an id: or retry: field. Behind one,
 	// the Python SDK of OpenAI fails on comments.
 	HasID bool
+
+	amazon *amazonMessage // of a frame in Amazon's encoding; nil in the others
 }
 
 // withData returns the bytes of a frame with other data. All else in it stays, unless the
 // data stands on several lines of an event stream. These become one, which changes no JSON.
 func (f Frame) withData(data []byte) []byte {
+	if f.amazon != nil {
+		return f.amazon.withPayload(data)
+	}
 	if bytes.Count(f.Raw, f.Data) == 1 {
 		return bytes.Replace(f.Raw, f.Data, data, 1)
 	}
@@ -68,7 +74,7 @@ func (f Frame) Known(unknown []string) (Frame, bool) {
 	if named {
 		gone++
 	}
-	if gone < len(unknown) || left == 0 {
+	if gone < len(unknown) || left == 0 || named && f.amazon != nil { // of Amazon's messages the name tells what the data is
 		return Frame{}, false
 	}
 	data := c.apply(f.Data)
@@ -125,9 +131,10 @@ type Framing string
 
 // The framings.
 const (
-	EventStream Framing = "text/event-stream"    // WHATWG HTML, section 9.2
-	Lines       Framing = "application/x-ndjson" // one JSON value a line
-	Array       Framing = "application/json"     // one JSON array, sent element by element
+	EventStream  Framing = "text/event-stream"                  // WHATWG HTML, section 9.2
+	Lines        Framing = "application/x-ndjson"               // one JSON value a line
+	Array        Framing = "application/json"                   // one JSON array, sent element by element
+	AmazonStream Framing = "application/vnd.amazon.eventstream" // Amazon's event stream encoding, which is binary
 )
 
 // ContentType is the media type of a stream with this framing, as a header.
@@ -141,8 +148,8 @@ func (f Framing) ContentType() string {
 // A Splitter cuts a stream into frames. It takes the bytes in any pieces; where the
 // pieces are cut makes no difference to the frames. It is not safe for concurrent use.
 type Splitter interface {
-	// Push takes the next bytes and copies them. After ErrFrameTooLarge it reads no
-	// further; Next still returns the frames before the large one.
+	// Push takes the next bytes and copies them. After ErrFrameTooLarge or ErrFrame it reads
+	// no further; Next still returns the frames before that one.
 	Push(p []byte) error
 	// Next returns the next complete frame. Its bytes stay valid.
 	Next() (Frame, bool)
@@ -166,6 +173,8 @@ func NewSplitter(f Framing, limit int) Splitter {
 		return &arraySplitter{limit: limit, value: -1}
 	case Lines:
 		return &lineSplitter{limit: limit}
+	case AmazonStream:
+		return &amazonSplitter{limit: limit}
 	}
 	return &eventSplitter{limit: limit}
 }

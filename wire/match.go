@@ -63,6 +63,7 @@ var matchers = []func(path string, address *url.URL) Dialect{
 	matchAnthropic,
 	matchGemini,
 	matchOllama,
+	matchBedrock,
 	matchMCP,
 }
 
@@ -103,6 +104,8 @@ var named = map[string]Dialect{
 	"openai_completions": completions{},
 	"anthropic":          anthropic{},
 	"anthropic_messages": anthropic{},
+	"bedrock":            converse{},
+	"bedrock_converse":   converse{},
 	"gemini":             gemini{},
 	"gemini_generate":    gemini{},
 	"openai_responses":   responses{},
@@ -156,6 +159,8 @@ func Resembles(body []byte) (Dialect, bool) {
 	switch {
 	case has["messages"] && ollama:
 		return ollamaChat{}, true
+	case has["messages"] && resemblesConverse(root):
+		return converse{}, true
 	case has["messages"] && resemblesAnthropic(root):
 		return anthropic{}, true
 	case has["messages"]:

@@ -108,6 +108,7 @@ func TestNamed(t *testing.T) {
 		"openai": "openai_chat", "openai_chat": "openai_chat", "openai_completions": "openai_completions",
 		"openai_responses": "openai_responses", "OpenAI": "", "": "",
 		"gemini": "gemini_generate", "gemini_generate": "gemini_generate",
+		"bedrock": "bedrock_converse", "bedrock_converse": "bedrock_converse",
 		"ollama": "ollama_chat", "ollama_chat": "ollama_chat", "ollama_generate": "ollama_generate",
 	} {
 		if got := nameOf(wire.Named(name)); got != want {
@@ -153,6 +154,9 @@ func TestResembles(t *testing.T) {
 		`{"contents":[{"parts":[{"text":"hi"}]}]}`:                          "gemini_generate",
 		`{"Contents":[5,{"PARTS":[]}],"prompt":"x"}`:                        "gemini_generate",
 		`{"contents":{"parts":{"text":"hi"}}}`:                              "gemini_generate",
+		`{"messages":[{"role":"user","content":[{"text":"hi"}]}]}`:          "bedrock_converse",
+		`{"messages":[5,{"content":[{"toolResult":{"content":[]}}]}]}`:      "bedrock_converse",
+		`{"messages":[{"role":"user","content":[{}]}]}`:                     chat,
 		`{"contents":["hi"]}`:                                               "",
 		`{"contents":"hi"}`:                                                 "",
 		`{"contents":{"text":"hi"}}`:                                        "",

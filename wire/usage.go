@@ -26,7 +26,7 @@ var usages = [...]struct {
 	object        string
 	input, output [][]string
 }{
-	{"usage", inputTokens, outputTokens},          // OpenAI, and Anthropic
+	{"usage", inputTokens, outputTokens},          // OpenAI, Anthropic, and Bedrock
 	{"message.usage", inputTokens, outputTokens},  // Anthropic, at the start of a stream
 	{"response.usage", inputTokens, outputTokens}, // OpenAI's responses, streamed
 	{"usageMetadata", [][]string{{"promptTokenCount"}}, [][]string{{"candidatesTokenCount", "thoughtsTokenCount"}}}, // Gemini
@@ -34,8 +34,8 @@ var usages = [...]struct {
 }
 
 var (
-	inputTokens  = [][]string{{"prompt_tokens"}, {"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"}}
-	outputTokens = [][]string{{"completion_tokens"}, {"output_tokens"}}
+	inputTokens  = [][]string{{"prompt_tokens"}, {"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"}, {"inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"}}
+	outputTokens = [][]string{{"completion_tokens"}, {"output_tokens"}, {"outputTokens"}}
 )
 
 // Read takes the numbers from a whole answer or from a frame of a stream, whose APIs count

@@ -18,6 +18,7 @@ func TestUsage(t *testing.T) {
 		"responses, streamed":  {[]string{`{"type":"response.completed","response":{"usage":{"input_tokens":36,"output_tokens":87}}}`}, wire.Usage{Input: 36, Output: 87}},
 		"anthropic":            {[]string{`{"type":"message","usage":{"input_tokens":25,"cache_read_input_tokens":100,"cache_creation_input_tokens":5,"output_tokens":15}}`}, wire.Usage{Input: 130, Output: 15}},
 		"anthropic, streamed":  {[]string{`{"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1}}}`, `{"type":"message_delta","usage":{"output_tokens":15}}`}, wire.Usage{Input: 25, Output: 15}},
+		"bedrock":              {[]string{`{"stopReason":"end_turn","usage":{"inputTokens":25,"cacheReadInputTokens":100,"cacheWriteInputTokens":5,"outputTokens":15,"totalTokens":145}}`}, wire.Usage{Input: 130, Output: 15}},
 		"gemini":               {[]string{`{"usageMetadata":{"promptTokenCount":4,"candidatesTokenCount":7,"thoughtsTokenCount":20,"totalTokenCount":31}}`}, wire.Usage{Input: 4, Output: 27}},
 		"ollama":               {[]string{`{"message":{"content":"a"},"done":false}`, `{"done":true,"prompt_eval_count":26,"eval_count":298}`}, wire.Usage{Input: 26, Output: 298}},
 		"ollama, from a cache": {[]string{`{"done":true,"eval_count":298}`}, wire.Usage{Output: 298}},
