@@ -1,7 +1,7 @@
 // Drives the AI SDK over its providers for OpenAI (Responses, which is its default,
-// and Chat Completions), Anthropic and Google.
+// and Chat Completions), Anthropic, Google and Amazon Bedrock.
 import { packages, attack, question, thinking, weather, story, asJSON, toolResult, schema, city, again, drive } from './harness.mjs';
-const [{ generateText, streamText, generateObject, streamObject, jsonSchema, tool, stepCountIs }, { createOpenAI }, { createAnthropic }, { createGoogleGenerativeAI }] =
+const [{ generateText, streamText, generateObject, streamObject, jsonSchema, tool, stepCountIs }, { createOpenAI }, { createAnthropic }, { createGoogleGenerativeAI }, { createAmazonBedrock }] =
   await Promise.all(packages.map((name) => import(name)));
 
 const apiKey = 'e2e-not-a-real-key';
@@ -9,6 +9,7 @@ const providers = {
   responses: (origin) => createOpenAI({ baseURL: `${origin}/v1`, apiKey })('gpt-e2e'),
   chat: (origin) => createOpenAI({ baseURL: `${origin}/v1`, apiKey }).chat('gpt-e2e'),
   anthropic: (origin) => createAnthropic({ baseURL: `${origin}/v1`, apiKey })('claude-e2e'),
+  bedrock: (origin) => createAmazonBedrock({ baseURL: origin, region: 'us-east-1', apiKey })('amazon.nova-e2e-v1:0'),
   gemini: (origin) => createGoogleGenerativeAI({ baseURL: `${origin}/v1beta`, apiKey })('gemini-e2e'),
 };
 

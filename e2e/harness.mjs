@@ -28,7 +28,7 @@ globalThis.fetch = async (input, init) => {
   const call = current.getStore();
   const body = request.body ? await request.clone().text() : '';
   if (request.method === 'POST') call.requests++; // a client of MCP also listens with GET
-  const sent = [...request.headers].filter(([name]) => name !== 'accept-encoding');
+  const sent = [...request.headers].filter(([name]) => !['accept-encoding', 'host'].includes(name));
   request.headers.set('x-e2e-call', call.id);
   request.headers.set('x-e2e-manner', call.manner);
   request.headers.set('x-e2e-headers', sent.map(([name]) => name).join());
@@ -43,7 +43,7 @@ globalThis.fetch = async (input, init) => {
 function describe(error) {
   if (!(error instanceof Error)) return { exception: 'plain object', message: JSON.stringify(error).slice(0, 300) };
   const name = error.name && error.name !== 'Error' ? error.name : error.constructor.name;
-  const status = error.status ?? error.statusCode ?? error.status_code ?? error.lastError?.statusCode ?? error.code;
+  const status = error.status ?? error.statusCode ?? error.status_code ?? error.lastError?.statusCode ?? error.$metadata?.httpStatusCode ?? error.code;
   return {
     exception: name.replace(/^_/, ''), status: typeof status === 'number' ? status : undefined, message: String(error.message).slice(0, 300),
     text: error.text ?? '', finish: error.finishReason ?? '', // where the AI SDK's errors have them

@@ -17,6 +17,8 @@ var apis = []struct {
 	{"responses", "OpenAI Responses", "refusal"},
 	{"anthropic", "Anthropic Messages", "stop_details.explanation"},
 	{"gemini", "Gemini generateContent", "promptFeedback.blockReasonMessage"},
+	{"bedrock", "Amazon Bedrock Converse", "additionalModelResponseFields.refusal"},
+	{"bedrock invoke", "Amazon Bedrock InvokeModel, Claude", "stop_details.explanation"},
 	{"ollama", "Ollama chat", ""},
 	{"ollama generate", "Ollama generate", ""},
 	{"mcp", "Model Context Protocol", ""},

@@ -34,8 +34,10 @@ var sdks = []sdk{
 	{"@google/genai 3", "genai.mjs", []string{"@google/genai"}},
 	{"@google/genai 2", "genai.mjs", []string{"@google/genai-2"}},
 	{"ollama 0.6", "ollama.mjs", []string{"ollama"}},
-	{"ai 7", "aisdk.mjs", []string{"ai", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google"}},
-	{"ai 6", "aisdk.mjs", []string{"ai-6", "@ai-sdk/openai-3", "@ai-sdk/anthropic-3", "@ai-sdk/google-3"}},
+	{"AWS SDK 3", "bedrock.mjs", []string{"@aws-sdk/client-bedrock-runtime", "@smithy/fetch-http-handler"}},
+	{"@anthropic-ai/bedrock-sdk 1", "bedrock_invoke.mjs", []string{"@anthropic-ai/bedrock-sdk"}},
+	{"ai 7", "aisdk.mjs", []string{"ai", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google", "@ai-sdk/amazon-bedrock"}},
+	{"ai 6", "aisdk.mjs", []string{"ai-6", "@ai-sdk/openai-3", "@ai-sdk/anthropic-3", "@ai-sdk/google-3", "@ai-sdk/amazon-bedrock-4"}},
 	{"@modelcontextprotocol/client 2", "mcp.mjs", []string{"@modelcontextprotocol/client"}},
 	{"@modelcontextprotocol/sdk 1", "mcp.mjs", []string{"@modelcontextprotocol/sdk"}},
 	{"Go SDKs", "", nil},
@@ -63,7 +65,7 @@ const (
 	stopped     expectation = "what was released, then the refusal"
 	rejected    expectation = "the error class for 403"
 	interrupted expectation = "no end that looks clean"
-	unended     expectation = "the answer where only [DONE] is missing, else no end that looks clean"
+	unended     expectation = "the answer where only [DONE] or the usage is missing, else no end that looks clean"
 	unavailable expectation = "the error class for a failure of the server"
 	watched     expectation = "the answer, and a receipt of what would have been refused"
 )
@@ -364,7 +366,7 @@ func (saw sighting) check(t *testing.T, s *server, u *upstream) {
 	row := calls[slices.IndexFunc(calls, func(c call) bool { return c.name == saw.Name })]
 	if row.expect == unended {
 		row.expect = interrupted
-		if saw.API == "chat" || saw.API == "completions" {
+		if saw.API == "chat" || saw.API == "completions" || saw.API == "bedrock" {
 			row.expect = answered
 		}
 	}

@@ -42,6 +42,9 @@ func spoken(r *http.Request, body string) (speaks api, model string, streamed bo
 	case strings.HasSuffix(p, "/api/generate"):
 		return ollamaGenerateAPI, asked.Model, asked.Stream == nil || streamed
 	}
+	if strings.Contains(p, "/model/") {
+		return spokenToBedrock(p)
+	}
 	_, rest, _ := strings.Cut(p, "/models/")
 	model, method, _ := strings.Cut(rest, ":")
 	if method == "streamGenerateContent" && r.URL.Query().Get("alt") != "sse" {

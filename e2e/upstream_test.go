@@ -200,6 +200,9 @@ func writeStream(w http.ResponseWriter, r *http.Request, api api, model string, 
 	for _, frame := range frames {
 		switch how {
 		case withCRLF:
+			if api.streamType == bedrockAPI.streamType {
+				break // it has no lines
+			}
 			frame = strings.ReplaceAll(frame, "\n", "\r\n")
 		case withComment:
 			frame = api.idle + frame
