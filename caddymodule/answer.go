@@ -370,7 +370,7 @@ func (a *governedAnswer) Whole(status int, body []byte) {
 	case outcome == kernel.ClientGone: // it may have closed its own direction only, and read on
 		a.client.replace()
 		a.setReceiptHeaders(a.client.Header(), a.opened, receipt)
-		writeDialectError(a.client, a.dialect, errUpstream)
+		writeDialectError(a.client, a.r, a.dialect, errUpstream)
 	default:
 		h := a.client.Header() // upstream's
 		dropLexHeaders(h, nil)
@@ -669,5 +669,5 @@ func (a *governedAnswer) replaceWith(e *apiError, outcome kernel.Outcome, why st
 		return
 	}
 	a.setReceiptHeaders(a.client.Header(), a.opened, receipt)
-	writeDialectError(a.client, a.dialect, e)
+	writeDialectError(a.client, a.r, a.dialect, e)
 }

@@ -198,7 +198,7 @@ func (c *interception) decideRequested(ctx context.Context, w http.ResponseWrite
 	refusal.Text, refusal.Blocked = withBlocked, blocked
 	body := c.dialect.Refusal(refusal)
 	if body == nil { // nobody waits for an answer
-		writeDialectError(w, c.dialect, errPolicyRefusal.withMessage(blocked[0].Note))
+		writeDialectError(w, c.r, c.dialect, errPolicyRefusal.withMessage(blocked[0].Note))
 		return false, nil
 	}
 	_ = writeBody(w, http.StatusOK, "application/json", body) // a failure means that the client left

@@ -371,9 +371,9 @@ func (h *Handler) unavailable(w http.ResponseWriter, r *http.Request) {
 	}
 	e := errGovernor.withStatus(http.StatusServiceUnavailable)
 	if d, ok := h.dialect(r); ok {
-		writeDialectError(w, d, e)
+		writeDialectError(w, r, d, e)
 	} else if known, ok := wire.FindEndpoint(r.Method, r.URL, r.Header); ok && h.resource(r) == nil {
-		writeDialectError(w, known.Family, e)
+		writeDialectError(w, r, known.Family, e)
 	} else {
 		writeError(w, errGovernor)
 	}

@@ -273,9 +273,9 @@ func (c *interception) writeRefusal(w http.ResponseWriter, receipt *govern.Recei
 	switch {
 	case c.handler.RefuseWith.As == "status":
 		e := errPolicyRefusal.withMessage(c.policy.RefusalText).withStatus(c.handler.RefuseWith.Status)
-		writeDialectError(w, c.dialect, e)
+		writeDialectError(w, c.r, c.dialect, e)
 	case whole == nil:
-		writeDialectError(w, c.dialect, errPolicyRefusal.withMessage(c.policy.RefusalText))
+		writeDialectError(w, c.r, c.dialect, errPolicyRefusal.withMessage(c.policy.RefusalText))
 	case c.call.Stream:
 		h := w.Header()
 		h.Set("Content-Type", c.dialect.Framing().ContentType())
@@ -354,7 +354,7 @@ func (c *interception) answerError(w http.ResponseWriter, err error) {
 	if c.opened != nil {
 		c.setTurnHeader(w.Header(), c.opened)
 	}
-	c.failures.answerIn(w, c.dialect, err)
+	c.failures.answerIn(w, c.r, c.dialect, err)
 }
 
 // An errorShape writes the body of an error as the clients of an API read it: a
@@ -365,7 +365,7 @@ type errorShape interface {
 
 // answerIn answers with err in the shape of an API and reports its cause. A failure of
 // our own is a 503 there, which no SDK takes for an answer.
-func (f failureReporter) answerIn(w http.ResponseWriter, shape errorShape, err error) {
+func (f failureReporter) answerIn(w http.ResponseWriter, r *http.Request, shape errorShape, err error) {
 	var e *apiError
 	if !errors.As(err, &e) {
 		e = errGovernor.because("answer", err)
@@ -374,15 +374,19 @@ func (f failureReporter) answerIn(w http.ResponseWriter, shape errorShape, err e
 	if errors.Is(e, errGovernor) {
 		e = e.withStatus(http.StatusServiceUnavailable)
 	}
-	writeDialectError(w, shape, e)
+	writeDialectError(w, r, shape, e)
 }
 
-// writeDialectError answers in the shape that the caller's SDK reads. An error
-// that will not go away soon says so, since SDKs repeat some statuses.
-func writeDialectError(w http.ResponseWriter, d errorShape, e *apiError) {
+// writeDialectError answers a request in the shape that the caller's SDK reads: that of the
+// API, unless the SDK reads another. An error that will not go away soon says so, since SDKs
+// repeat some statuses.
+func writeDialectError(w http.ResponseWriter, r *http.Request, shape errorShape, e *apiError) {
+	if family, ok := wire.SDKFamily(r.Header); ok {
+		shape = family
+	}
 	passing := e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
 	if !passing || errors.Is(e, errPlanExhausted) || errors.Is(e, errAnswerSize) {
 		w.Header().Set("X-Should-Retry", "false")
 	}
-	_ = writeBody(w, e.Status, "application/json", d.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message}))
+	_ = writeBody(w, e.Status, "application/json", shape.Error(wire.Error{Status: e.Status, Code: e.Code, Message: e.Message}))
 }

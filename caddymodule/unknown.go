@@ -105,9 +105,9 @@ func (g *request) interceptOther(w http.ResponseWriter, r *http.Request, known w
 		return nil
 	}
 	if d, claimed := g.handler.dialect(r); claimed {
-		g.failures.answerIn(w, d, err)
+		g.failures.answerIn(w, r, d, err)
 	} else if g.isKnown() {
-		g.failures.answerIn(w, known.Family, err)
+		g.failures.answerIn(w, r, known.Family, err)
 	} else {
 		return err
 	}
@@ -179,7 +179,7 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 			if c.opened != nil {
 				c.setTurnHeader(w.Header(), c.opened)
 			}
-			g.failures.answerIn(w, g.errorShape(d), err)
+			g.failures.answerIn(w, r, g.errorShape(d), err)
 		}
 		return nil
 	}
@@ -362,7 +362,7 @@ func (g *request) passUnread(w http.ResponseWriter, r *http.Request, assessed *g
 	}
 	if refusal != nil {
 		g.setReceiptHeaders(w.Header(), opened, receipt)
-		writeDialectError(w, g.errorShape(unknownDialect), refusal)
+		writeDialectError(w, r, g.errorShape(unknownDialect), refusal)
 		return nil
 	}
 	if uninspected {
@@ -504,7 +504,7 @@ func (g *request) pass(w http.ResponseWriter, r *http.Request, body []byte, tell
 		w.Header().Del(uninspectedHeader) // the answer is ours
 	}
 	if g.isKnown() {
-		writeDialectError(w, g.known.Family, e)
+		writeDialectError(w, r, g.known.Family, e)
 		return
 	}
 	writeError(w, e)

@@ -208,12 +208,36 @@ const (
 	Gemini    Family = "gemini"
 	Ollama    Family = "ollama"
 	Bedrock   Family = "bedrock"
+
+	// OpenRouter stands for its own SDKs, which speak OpenAI's APIs and read other errors.
+	// No endpoint has it; see [SDKFamily].
+	OpenRouter Family = "openrouter"
 )
+
+// SDKFamily tells by the headers of a request in which shape its SDK reads errors, where
+// that is not the shape of the API it speaks. OpenRouter's own SDKs are told by their user
+// agent and not by the path: most who call OpenRouter do so with OpenAI's SDKs, and read
+// OpenAI's errors.
+func SDKFamily(header Header) (Family, bool) {
+	generator, rest, _ := strings.Cut(strings.ToLower(header.Get("User-Agent")), "/")
+	return OpenRouter, generator == "speakeasy-sdk" && strings.Contains(rest, "openrouter")
+}
 
 // Error is the body of an HTTP error as the family's SDKs read it.
 func (f Family) Error(e Error) []byte {
-	d, _ := Named(string(f)) // all are APIs that [Named] knows
+	if f == OpenRouter {
+		return openRouterError(e)
+	}
+	d, _ := Named(string(f)) // the others are APIs that it knows
 	return d.Error(e)
+}
+
+// openRouterError has the status for its code, as OpenRouter's schema of an error says
+// (https://openrouter.ai/docs/api-reference/errors), and our word among the metadata.
+func openRouterError(e Error) []byte {
+	return encode(map[string]any{"error": map[string]any{
+		"code": e.Status, "message": e.Message, "metadata": map[string]any{"code": e.Code},
+	}})
 }
 
 // endpoints are asked in order.

@@ -248,6 +248,7 @@ func TestFamilyErrors(t *testing.T) {
 		{wire.Gemini, 429, map[string]string{"error.status": "RESOURCE_EXHAUSTED"}},
 		{wire.Gemini, 503, map[string]string{"error.status": "UNAVAILABLE"}},
 		{wire.Ollama, 403, map[string]string{"error": "No."}},
+		{wire.OpenRouter, 403, map[string]string{"error.code": "403", "error.message": "No.", "error.metadata.code": "a_code"}},
 		{wire.Bedrock, 403, map[string]string{"__type": "AccessDeniedException", "message": "No."}},
 		{wire.Bedrock, 429, map[string]string{"__type": "ThrottlingException"}},
 		{wire.Bedrock, 503, map[string]string{"__type": "ServiceUnavailableException"}},
@@ -258,6 +259,26 @@ func TestFamilyErrors(t *testing.T) {
 			if got := gjson.Get(body, member).String(); !gjson.Valid(body) || got != want {
 				t.Errorf("%s %d: %s is %q, want %q", test.family, test.status, member, got, want)
 			}
+		}
+	}
+}
+
+// OpenRouter's own SDKs are told by what they say of themselves. Others that call OpenRouter
+// read OpenAI's errors.
+func TestOpenRouterIsTold(t *testing.T) {
+	for agent, want := range map[string]bool{
+		"speakeasy-sdk/typescript 1.3.19 2.914.0 1.0.0 @openrouter/sdk":                   true,
+		"speakeasy-sdk/python 0.1.2 2.768.0 1.0.0 openrouter":                             true,
+		"speakeasy-sdk/go 0.2.0 2.803.2 1.0.0 github.com/OpenRouterTeam/go-sdk":           true,
+		"speakeasy-sdk/typescript 2.6.1 2.882.0 1.0.0 @mistralai/mistralai":               false,
+		"ai/7.0.173 ai-sdk/openrouter/2.10.0 ai-sdk/provider-utils/4.0.0 runtime/node.js": false, // reads both
+		"OpenAI/JS 7.57.0": false,
+		"openrouter":       false,
+		"":                 false,
+	} {
+		family, told := wire.SDKFamily(headers{"User-Agent": agent})
+		if told != want || told && family != wire.OpenRouter {
+			t.Errorf("%q: %q, %t", agent, family, told)
 		}
 	}
 }
