@@ -25,6 +25,8 @@ var calls = []struct {
 }{
 	{"/v1/embeddings", "openai_embeddings", "openai", "nothing", `{"model":"m","input":["First text of two.","TEXT"]}`, nil},
 	{"/openai/deployments/ada/embeddings", "openai_embeddings", "openai", "nothing", `{"input":"TEXT"}`, nil},
+	{"/embeddings?api-version=2024-05-01-preview", "openai_embeddings", "openai", "nothing", `{"model":"m","input":["TEXT"]}`, nil},
+	{"/models/embeddings?api-version=2024-05-01-preview", "openai_embeddings", "openai", "nothing", `{"model":"m","input":["TEXT"]}`, nil},
 	{"/v1/images/generations", "openai_images", "openai", "image", `{"model":"m","prompt":"TEXT"}`, nil},
 	{"/v1/audio/speech", "openai_speech", "openai", "audio", `{"model":"m","voice":"alloy","input":"TEXT"}`, nil},
 	{"/v1/batches", "openai_batches", "openai", "nothing", `{"input_file_id":"f","metadata":{"note":"TEXT"}}`, nil},

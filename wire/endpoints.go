@@ -292,7 +292,7 @@ var endpoints = []Endpoint{
 	// OpenAI, Azure and compatible servers
 	{
 		Name: "openai_embeddings", Family: OpenAI, Treatment: Read,
-		Paths: []string{"v1|openai/embeddings", "deployments|engines/*/embeddings"},
+		Paths: []string{"v1|openai/embeddings", "deployments|engines/*/embeddings", "models|inference/embeddings", "/embeddings"},
 	},
 	{
 		Name: "openai_moderations", Family: OpenAI, Treatment: Watched,

@@ -31,7 +31,12 @@ func TestFindEndpoint(t *testing.T) {
 		{post, "/openai/deployments/ada/embeddings", nil, "openai_embeddings", wire.Read},
 		{post, "/openai/v1/embeddings", nil, "openai_embeddings", wire.Read},
 		{post, "/v1beta/openai/embeddings", nil, "openai_embeddings", wire.Read},
-		{post, "/embeddings", nil, "", ""},
+		{post, "/embeddings", nil, "openai_embeddings", wire.Read}, // Azure AI, GitHub Models
+		{post, "/models/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/base/models/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/inference/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/orgs/o/inference/embeddings", nil, "openai_embeddings", wire.Read},
+		{post, "/some/embeddings", nil, "", ""},
 		{post, "/v1/moderations", nil, "openai_moderations", wire.Watched},
 		{post, "/v1/responses/input_tokens", nil, "openai_input_tokens", wire.Watched},
 		{post, "/v1/responses/compact", nil, "openai_compact", wire.Read},
