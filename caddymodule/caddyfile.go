@@ -2,6 +2,7 @@ package caddymodule
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -225,12 +226,13 @@ func (a *App) parseTools(d *caddyfile.Dispenser) error {
 // guestOption sets a guest module by its name in a namespace.
 func guestOption(to *json.RawMessage, namespace, key string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
+		option, there := d.Val(), strings.Join(guests(namespace), ", ")
 		if !d.NextArg() {
-			return d.ArgErr()
+			return missing(d, option, "one of "+there)
 		}
-		option, name := strings.TrimSuffix(strings.TrimPrefix(namespace, "lex."), "s."), d.Val()
+		name := d.Val()
 		if _, err := caddy.GetModule(namespace + name); err != nil {
-			return d.Errf("there is no %s %q in this binary, which has %s", option, name, strings.Join(guests(namespace), ", "))
+			return d.Errf("there is no %s %q in this binary, which has %s%s", option, name, there, howToBuild[namespace+name])
 		}
 		module, err := caddyfile.UnmarshalModule(d, namespace+name)
 		if err != nil {
@@ -239,6 +241,12 @@ func guestOption(to *json.RawMessage, namespace, key string) func(d *caddyfile.D
 		*to = caddyconfig.JSONModuleObject(module, key, name, nil)
 		return nil
 	}
+}
+
+// howToBuild ends the error for a module that is ours and in a Go module of its own, which is
+// in a binary only if it was built with it.
+var howToBuild = map[string]string{
+	"lex.guards.onnx": "; build one that has it: xcaddy build --with github.com/caddy-lex/lex --with github.com/caddy-lex/lex/guards/onnx",
 }
 
 // guests are the names of the modules in a namespace.
@@ -356,9 +364,9 @@ func (h *Handler) parseRefuseWith(d *caddyfile.Dispenser) error {
 }
 
 func (h *Handler) parseHoldBack(d *caddyfile.Dispenser) error {
-	args := d.RemainingArgs()
-	if len(args) != 2 {
-		return d.ArgErr()
+	args, err := arguments(d, 2, 2, "a size and a duration")
+	if err != nil {
+		return err
 	}
 	n, err := humanize.ParseBytes(args[0])
 	if err != nil || n > maxHoldBack {
@@ -378,9 +386,9 @@ func (h *Handler) parseUpstreamPath(d *caddyfile.Dispenser) (err error) {
 	return nil
 }
 
-func (h *Handler) parseCORS(d *caddyfile.Dispenser) error {
-	if h.CORS = d.RemainingArgs(); len(h.CORS) == 0 {
-		return d.ArgErr()
+func (h *Handler) parseCORS(d *caddyfile.Dispenser) (err error) {
+	if h.CORS, err = arguments(d, 1, math.MaxInt, "an origin or *"); err != nil {
+		return err
 	}
 	if err := checkOrigins(h.CORS); err != nil {
 		return d.WrapErr(err)

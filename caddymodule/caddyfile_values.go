@@ -48,13 +48,38 @@ func blockOption(known options) func(d *caddyfile.Dispenser) error {
 	}
 }
 
+// missing is the error for an option that lacks a value. {$NAME} leaves nothing at all where
+// the environment variable is not set, so to its author a value seems to be there.
+func missing(d *caddyfile.Dispenser, option, value string) error {
+	return d.Errf("%s needs %s; if {$NAME} stands there, that environment variable is not set", option, value)
+}
+
+// arguments reads the arguments of an option, from least to most of them, which are called
+// values in the error for too few.
+func arguments(d *caddyfile.Dispenser, least, most int, values string) ([]string, error) {
+	option := d.Val()
+	args := d.RemainingArgs()
+	switch {
+	case len(args) < least:
+		return nil, missing(d, option, values)
+	case len(args) > most:
+		return nil, d.ArgErr()
+	}
+	return args, nil
+}
+
 // oneArgument reads exactly one argument.
 func oneArgument(d *caddyfile.Dispenser) (string, error) {
-	args := d.RemainingArgs()
-	if len(args) != 1 {
-		return "", d.ArgErr()
+	args, err := arguments(d, 1, 1, "a value")
+	if err != nil {
+		return "", err
 	}
 	return args[0], nil
+}
+
+// someArguments reads one argument or more.
+func someArguments(d *caddyfile.Dispenser) ([]string, error) {
+	return arguments(d, 1, math.MaxInt, "at least one value")
 }
 
 // stringOption sets a string.
@@ -86,9 +111,9 @@ func choiceOption(to *string, values ...string) func(d *caddyfile.Dispenser) err
 // listOption adds words to a list.
 func listOption(to *[]string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		args := d.RemainingArgs()
-		if len(args) == 0 {
-			return d.ArgErr()
+		args, err := someArguments(d)
+		if err != nil {
+			return err
 		}
 		*to = append(*to, args...)
 		return nil
@@ -99,9 +124,9 @@ func listOption(to *[]string) func(d *caddyfile.Dispenser) error {
 // values.
 func choiceListOption(to *[]string, values ...string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		args := d.RemainingArgs()
-		if len(args) == 0 {
-			return d.ArgErr()
+		args, err := someArguments(d)
+		if err != nil {
+			return err
 		}
 		for _, arg := range args {
 			if !slices.Contains(values, arg) {
@@ -180,9 +205,9 @@ func setRate(d *caddyfile.Dispenser, arg string, to *Rate) error {
 
 // parsePlan adds a plan: its name, its runs in a window, and its policy.
 func (l *Limits) parsePlan(d *caddyfile.Dispenser) error {
-	args := d.RemainingArgs()
-	if len(args) != 2 && len(args) != 3 {
-		return d.ArgErr()
+	args, err := arguments(d, 2, 3, "a name and a rate")
+	if err != nil {
+		return err
 	}
 	name, plan := args[0], Plan{}
 	if _, known := l.Plans[name]; known {

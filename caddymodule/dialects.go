@@ -117,9 +117,9 @@ func (d DialectPath) checkNew(earlier []DialectPath) error {
 
 // parseDialect sets up the dialect of a path.
 func (h *Handler) parseDialect(d *caddyfile.Dispenser) error {
-	args := d.RemainingArgs()
-	if len(args) != 2 {
-		return d.ArgErr()
+	args, err := arguments(d, 2, 2, "a path and a dialect")
+	if err != nil {
+		return err
 	}
 	one := DialectPath{Path: args[0], Dialect: args[1]}
 	if err := one.check(); err != nil {

@@ -446,8 +446,10 @@ const guardNone = "none"
 // guardOption adds a guard to a list, or makes the list empty.
 func guardOption(to *[]json.RawMessage) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
+		var guard json.RawMessage
+		parse := guestOption(&guard, "lex.guards.", "kind")
 		if !d.NextArg() {
-			return d.ArgErr()
+			return parse(d) // which says what is missing
 		}
 		none := d.Val() == guardNone
 		switch {
@@ -458,8 +460,7 @@ func guardOption(to *[]json.RawMessage) func(d *caddyfile.Dispenser) error {
 			return nil
 		}
 		d.Prev()
-		var guard json.RawMessage
-		err := guestOption(&guard, "lex.guards.", "kind")(d)
+		err := parse(d)
 		*to = append(*to, guard)
 		return err
 	}

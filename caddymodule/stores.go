@@ -155,9 +155,8 @@ func (s *RedisStore) OpenStore(ctx context.Context) (store.Store, error) {
 //	redis <url>
 func (s *RedisStore) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
-	s.URLs = d.RemainingArgs()
-	if len(s.URLs) == 0 {
-		return d.ArgErr()
+	if s.URLs = d.RemainingArgs(); len(s.URLs) == 0 {
+		return missing(d, "store redis", "an address, such as redis://host:6379")
 	}
 	return noMoreArguments(d)
 }

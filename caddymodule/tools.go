@@ -146,9 +146,9 @@ func (t *Tools) options() options {
 // globsOption adds globs to a list. They are checked here too, where an error has a line.
 func globsOption(to *[]string) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		args := d.RemainingArgs()
-		if len(args) == 0 {
-			return d.ArgErr()
+		args, err := someArguments(d)
+		if err != nil {
+			return err
 		}
 		if _, err := toolcall.NewRules(toolcall.RuleSet{Deny: args}); err != nil {
 			return d.WrapErr(errors.Unwrap(err))

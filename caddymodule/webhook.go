@@ -190,7 +190,7 @@ func (h *Webhook) Cleanup() error {
 func (h *Webhook) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
 	if !d.NextArg() {
-		return d.ArgErr()
+		return missing(d, "lex_webhook", "an address")
 	}
 	h.URL = d.Val()
 	return noMoreArguments(d)

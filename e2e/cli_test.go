@@ -75,6 +75,8 @@ func TestMistakesNameFileAndLine(t *testing.T) {
 		"surplus argument":  {":80 {\n\tlex {\n\t\tmodel a b\n\t}\n}\n", `Caddyfile:3`},
 		"argument of lex":   {":80 {\n\tlex now\n}\n", `Caddyfile:2`},
 		"unknown store":     {"{\n\tlex {\n\t\tstore paper\n\t}\n}\n", ` in this binary, which has bolt, redis, at `},
+		"unset store":       {"{\n\tlex {\n\t\tstore {$LEX_TEST_UNSET}\n\t}\n}\n", `store needs one of bolt, redis; if {$NAME} stands there`},
+		"unset webhook":     {"{\n\tevents {\n\t\ton lex_refused lex_webhook {$LEX_TEST_UNSET}\n\t}\n}\n", `lex_webhook needs an address; if {$NAME} stands there`},
 		"a rate of nothing": {"{\n\tlex {\n\t\tlimits {\n\t\t\tanonymous 0/1m\n\t\t}\n\t}\n}\n", `not a rate such as 20/1m`},
 		"option twice":      {"{\n\tlex\n\tlex\n}\n", `given twice`},
 		"demo options":      {":80 {\n\tlex_demo_model {\n\t\tsize big\n\t}\n}\n", `Caddyfile:3`},

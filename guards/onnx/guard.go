@@ -129,7 +129,7 @@ func (g *Guard) Cleanup() error {
 func (g *Guard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // consume module name
 	if !d.NextArg() {
-		return d.ArgErr()
+		return d.Err("guard onnx needs a folder; if {$NAME} stands there, that environment variable is not set")
 	}
 	g.Dir = d.Val()
 	return g.UnmarshalGuard(d, map[string]func(*caddyfile.Dispenser) error{"inferences": g.parseInferences})
