@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -195,9 +196,12 @@ func rateOption(to *Rate) func(d *caddyfile.Dispenser) error {
 
 func setRate(d *caddyfile.Dispenser, arg string, to *Rate) error {
 	n, window, ok := strings.Cut(arg, "/")
-	requests, err := strconv.Atoi(n)
-	if !ok || err != nil || requests < 1 {
+	requests, err := strconv.Atoi(n) // the largest int there is, where that is too small
+	switch {
+	case !ok, err != nil && !errors.Is(err, strconv.ErrRange), requests < 1:
 		return d.Errf("%q is not a rate such as 20/1m", arg)
+	case err != nil, int64(requests) > maxRequests:
+		return d.Errf("%q: %s", arg, tooManyRequests)
 	}
 	to.Requests = requests
 	return setDuration(d, window, &to.Window)
@@ -237,7 +241,7 @@ func sizeOption(to *int64) func(d *caddyfile.Dispenser) error {
 			return err
 		}
 		n, err := humanize.ParseBytes(arg)
-		if err != nil || n < 1 || n > 1<<40 {
+		if err != nil || n < 1 || n > maxSize {
 			return d.Errf("%q is not a size such as 32MiB", arg)
 		}
 		*to = int64(n)

@@ -89,6 +89,7 @@ func TestDialectOptionIsChecked(t *testing.T) {
 // What a Caddyfile refuses, JSON does not slip past, and nothing that is given is ignored.
 func TestOptionsThatWouldBeIgnored(t *testing.T) {
 	for config, want := range map[string]string{
+		`{"inspect_limit":1099511627777}`:               "inspect_limit: give a size from 1 byte to 1TiB",
 		`{"refuse_with":{"status":403}}`:                "the status 403 is only for as status",
 		`{"refuse_with":{"as":"content","status":451}}`: "the status 451 is only for as status",
 		`{"dialects":[{"path":"/ai","dialect":"openai"},{"path":"/x","dialect":"mcp"},{"path":"/AI","dialect":"mcp"}]}`: "the dialect of /AI is given twice",

@@ -262,8 +262,8 @@ func (h *Handler) validateNumbers() error {
 	if h.HoldBack.Bytes < 0 || h.HoldBack.Bytes > maxHoldBack || h.HoldBack.Duration <= 0 {
 		return fmt.Errorf("hold_back: give 0 to %d bytes and a positive duration", maxHoldBack)
 	}
-	if h.InspectLimit < 1 {
-		return errors.New("inspect_limit: give a positive size, such as 1MiB")
+	if h.InspectLimit < 1 || h.InspectLimit > maxSize {
+		return errors.New("inspect_limit: give a size from 1 byte to 1TiB, such as 1MiB")
 	}
 	if h.Timeout < 0 {
 		return errors.New("timeout: give a positive duration")

@@ -69,6 +69,16 @@ type Rate struct {
 // defaultBody is the default of Limits.Body, in bytes.
 const defaultBody = 32 << 20
 
+// maxSize bounds every size, in bytes. It leaves room for what is added to one.
+const maxSize = 1 << 40
+
+// maxRequests bounds every rate: Redis counts in doubles, which tell larger numbers no longer
+// apart.
+const maxRequests = 1<<53 - 1
+
+// tooManyRequests is the error for a rate above maxRequests.
+const tooManyRequests = "give at most 9007199254740991 requests, the most that can be counted exactly"
+
 func (l *Limits) provision() error {
 	if l.Anonymous == (Rate{}) {
 		l.Anonymous = Rate{Requests: 20, Window: caddy.Duration(time.Minute)}
@@ -85,22 +95,22 @@ func (l *Limits) provision() error {
 	if err := l.check(); err != nil {
 		return err
 	}
-	if l.Body < 0 {
-		return errors.New("limits body: give a positive size, such as 32MiB")
+	if l.Body < 0 || l.Body > maxSize {
+		return errors.New("limits body: give a size up to 1TiB, such as 32MiB")
 	}
 	return nil
 }
 
 func (l *Limits) check() error {
 	if l.Read != (Rate{}) && !l.Read.valid() {
-		return errRate("read")
+		return l.Read.err("read")
 	}
 	for name, plan := range l.Plans {
 		if !validIdentifier(name) {
 			return fmt.Errorf("limits plan %q: %s", name, nameRule)
 		}
 		if !plan.valid() {
-			return fmt.Errorf("limits plan %s: give at least one run in a positive window, such as 1000/30d", name)
+			return plan.err("plan " + name)
 		}
 	}
 	return l.Rates.check()
@@ -109,17 +119,23 @@ func (l *Limits) check() error {
 func (r *Rates) check() error {
 	for name, rate := range map[string]Rate{"anonymous": r.Anonymous, "keyed": r.Keyed, "intercepted": r.Intercepted} {
 		if rate != (Rate{}) && !rate.valid() {
-			return errRate(name)
+			return rate.err(name)
 		}
 	}
 	return nil
 }
 
-func errRate(name string) error {
-	return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
+func (r Rate) valid() bool {
+	return r.Requests >= 1 && int64(r.Requests) <= maxRequests && r.Window > 0
 }
 
-func (r Rate) valid() bool { return r.Requests >= 1 && r.Window > 0 }
+// err says what is wrong with a rate that is not valid.
+func (r Rate) err(name string) error {
+	if int64(r.Requests) > maxRequests {
+		return fmt.Errorf("limits %s: %s", name, tooManyRequests)
+	}
+	return fmt.Errorf("limits %s: give at least one request in a positive window, such as 20/1m", name)
+}
 
 // nameRule says what validIdentifier accepts.
 const nameRule = "give a name of at most 64 letters, digits, dots, dashes and underscores"
