@@ -43,6 +43,9 @@ func withBenchSecret(serve func(*adminAPI, http.ResponseWriter, *http.Request) e
 
 func withSecret(check func(*authenticator, *http.Request) *apiError, serve func(*adminAPI, http.ResponseWriter, *http.Request) error) endpointFunc {
 	return func(g *request, w http.ResponseWriter, r *http.Request) error {
+		if isEarly(r) {
+			return errTooEarly
+		}
 		if apiErr := check(&g.auth, r); apiErr != nil {
 			return challenged(w, apiErr)
 		}

@@ -166,6 +166,9 @@ func (a *authenticator) identify(ctx context.Context, r *http.Request, intercept
 // authenticate finds the caller of a governed request, chooses the policy and
 // counts the request.
 func (g *request) authenticate(w http.ResponseWriter, r *http.Request, intercepted bool) *apiError {
+	if isEarly(r) {
+		return errTooEarly
+	}
 	var apiErr *apiError
 	if g.caller, apiErr = g.auth.identify(r.Context(), r, intercepted); apiErr != nil {
 		return apiErr
@@ -175,6 +178,17 @@ func (g *request) authenticate(w http.ResponseWriter, r *http.Request, intercept
 		g.policy = g.app.Policies[name]
 	}
 	return g.countRequest(r.Context(), w, intercepted)
+}
+
+// isEarly reports whether a request that may change something came before the TLS handshake
+// was over, here or at a proxy in front (RFC 8470): whoever has recorded it can send it again,
+// from any address. A client that says so of itself is only asked again.
+func isEarly(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return r.TLS != nil && !r.TLS.HandshakeComplete || r.Header.Get("Early-Data") == "1"
 }
 
 // noteUse records when a key was last used, to the minute: a write for each

@@ -107,6 +107,7 @@ var (
 	errBodyTimeout  = defineError(http.StatusRequestTimeout, "request_timeout", "The body did not arrive in time.", onEndpoints)
 	errBodyTooLarge = defineError(http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large.", onEndpoints)
 
+	errTooEarly        = defineError(http.StatusTooEarly, "too_early", "The request came before its connection was secured, and could be a recorded one; send it again.", onEndpoints)
 	errInvalidKey      = defineError(http.StatusUnauthorized, "invalid_api_key", "The API key is unknown, revoked or expired.", onEndpoints)
 	errKeyRequired     = defineError(http.StatusUnauthorized, "api_key_required", "This service requires an API key.", onEndpoints)
 	errUnauthorized    = defineError(http.StatusUnauthorized, "unauthorized", "This endpoint needs its secret.", onEndpoints)

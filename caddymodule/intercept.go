@@ -384,7 +384,7 @@ func writeDialectError(w http.ResponseWriter, r *http.Request, shape errorShape,
 	if family, ok := wire.SDKFamily(r.Header); ok {
 		shape = family
 	}
-	passing := e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests
+	passing := e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests || e.Status == http.StatusTooEarly
 	if !passing || errors.Is(e, errPlanExhausted) || errors.Is(e, errAnswerSize) {
 		w.Header().Set("X-Should-Retry", "false")
 	}
