@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/tidwall/gjson"
@@ -168,18 +167,9 @@ func (a *readAPI) recent(w http.ResponseWriter, r *http.Request) error {
 	}
 	if len(summaries) == limit {
 		next := url.Values{"limit": {strconv.Itoa(limit)}, "before": {summaries[limit-1].Cursor}}
-		w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, pathAsSent(r), next.Encode()))
+		w.Header().Set("Link", fmt.Sprintf(`<?%s>; rel="next"`, next.Encode())) // without a path: proxies in front may take some of it away
 	}
 	return writeJSON(w, http.StatusOK, map[string]any{"receipts": receipts})
-}
-
-// pathAsSent is the path that the client asked for, which handle_path and others may have
-// shortened since.
-func pathAsSent(r *http.Request) string {
-	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
-		return original.URL.EscapedPath()
-	}
-	return r.URL.EscapedPath()
 }
 
 // A damagedEntry stands in a list in the place of a receipt that cannot be read.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -101,7 +102,17 @@ func (c *client) page(ctx context.Context, path string) (ids []string, next stri
 	if ok && !strings.Contains(rest, `rel="next"`) {
 		return nil, "", fmt.Errorf("header Link is %q", r.Header.Get("Link"))
 	}
-	return ids, strings.TrimPrefix(target, c.basePath), nil // of a service below a path, the address has that path as well
+	if !ok {
+		return ids, "", nil
+	}
+	at, err := url.Parse(c.basePath + path)
+	if err == nil {
+		at, err = at.Parse(target) // RFC 8288, section 3.1
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("header Link is %q", r.Header.Get("Link"))
+	}
+	return ids, strings.TrimPrefix(at.RequestURI(), c.basePath), nil
 }
 
 // pagesAreExact makes five receipts and finds them in their order, each once,

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -317,16 +318,24 @@ func (s *server) receipts(t *testing.T) []string {
 		for _, r := range resp.object(t)["receipts"].([]any) {
 			ids = append(ids, r.(map[string]any)["id"].(string))
 		}
-		path = nextPage(resp.Header.Get("Link"))
+		path = nextPage(t, path, resp.Header.Get("Link"))
 	}
 	return ids
 }
 
-// nextPage reads a Link header (RFC 8288) with one target.
-func nextPage(link string) string {
+// nextPage is where a Link header (RFC 8288) with one target leads from a page.
+func nextPage(t *testing.T, page, link string) string {
+	t.Helper()
 	target, _, ok := strings.Cut(strings.TrimPrefix(link, "<"), ">")
 	if !ok {
 		return ""
 	}
-	return target
+	at, err := url.Parse(page)
+	if err == nil {
+		at, err = at.Parse(target)
+	}
+	if err != nil {
+		t.Fatalf("the link %q: %v", link, err)
+	}
+	return at.RequestURI()
 }
