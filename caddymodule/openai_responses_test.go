@@ -109,6 +109,32 @@ func TestResponsesInTheBackground(t *testing.T) {
 	}
 }
 
+// An answer that was canceled is what the provider answers to that: it costs a run, since
+// canceling would make calls free otherwise, and its receipt is as those of other answers. What
+// the model had said until then is read.
+func TestResponsesThatAreCanceled(t *testing.T) {
+	for text, want := range map[string]struct{ outcome, sent string }{
+		"":           {"answered", ""},
+		"Rome is":    {"answered", "Rome is"},
+		capitulation: {"refused", ""},
+	} {
+		var output []string
+		if text != "" {
+			output = []string{said("msg_1", text)}
+		}
+		canceled := strings.Replace(reply(output...), `"status":"completed"`, `"status":"cancelled"`, 1)
+		s, key := planSiteWith(t, `{}`, 1, answering("application/json", canceled))
+		w := s.post("/v1/responses/resp_1/cancel", "", "X-Lex-Api-Key", key)
+		receipt := s.receipts()[0]
+		if w.Code != http.StatusOK || receipt["outcome"] != want.outcome || strings.Contains(w.Body.String(), "DAN") || !strings.Contains(w.Body.String(), want.sent) {
+			t.Errorf("%q: %d %s: %v", text, w.Code, w.Body, receipt)
+		}
+		if w := s.post("/v1/chat/completions", chatQuestion, "X-Lex-Api-Key", key); w.Code != http.StatusTooManyRequests {
+			t.Errorf("%q cost no run: %d %s", text, w.Code, w.Body)
+		}
+	}
+}
+
 // What is found in an answer that is fetched later counts for the calls that go on from it:
 // a refused one is left, blocked calls are answered, and one that nobody read is listed.
 func TestResponsesGoOnFromFetchedAnswers(t *testing.T) {
