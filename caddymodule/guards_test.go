@@ -513,7 +513,7 @@ func guardTable() string {
 	}
 	var rows [][2]string // what stands behind the categories, and the categories
 	for _, c := range model.GuardCategories {
-		as := fmt.Sprintf("%s | %s | %s | %s", c.Family, name(c.Prompts), name(c.Answers), name(c.ToolTexts))
+		as := fmt.Sprintf("%s | %s | %s | %s | %s", c.Family, name(c.Prompts), name(c.Answers), name(c.ToolTexts), name(c.Calls))
 		at := slices.IndexFunc(rows, func(row [2]string) bool { return row[0] == as })
 		if at < 0 {
 			at, rows = len(rows), append(rows, [2]string{as, ""})
@@ -521,7 +521,7 @@ func guardTable() string {
 		rows[at][1] += ", `" + c.Label + "`"
 	}
 	var b strings.Builder
-	b.WriteString("| guard | finds | in prompts | in answers | in what tools say |\n|---|---|---|---|---|\n")
+	b.WriteString("| guard | finds | in prompts | in answers | in what tools say | in tool calls |\n|---|---|---|---|---|---|\n")
 	for _, row := range rows {
 		family, rest, _ := strings.Cut(row[0], " | ")
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", family, strings.TrimPrefix(row[1], ", "), rest)

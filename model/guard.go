@@ -24,10 +24,11 @@ const (
 	RolePrompt     Role = "prompt"      // the user, in the newest turn
 	RoleAnswer     Role = "answer"      // the model
 	RoleToolResult Role = "tool_result" // a tool or a document
+	RoleToolCall   Role = "tool_call"   // the model, which asks for a call of a tool
 )
 
 // Roles are all roles.
-var Roles = []Role{RolePrompt, RoleAnswer, RoleToolResult}
+var Roles = []Role{RolePrompt, RoleAnswer, RoleToolResult, RoleToolCall}
 
 // A Class is one of the kernel's scores, by its name in receipts.
 type Class string
@@ -96,12 +97,26 @@ func (v Verdict) found() Verdict {
 	return out
 }
 
-// A GuardText is a text that a guard is asked about.
+// A GuardText is a text that a guard is asked about, or a call of a tool.
 type GuardText struct {
 	Role Role
+	// Text is what is said. Of a call it is what the agent has read before it.
 	Text string
-	// Prompt is what an answer answers, "" in the other roles.
+	// Prompt is what an answer answers, or what the user asked for before a call; "" in the
+	// other roles.
 	Prompt string
+	// Call is the call, in the role of calls.
+	Call GuardCall
+}
+
+// A GuardCall is a call of a tool that a guard is asked about.
+type GuardCall struct {
+	// Name of the tool, and the arguments as the model wrote them, or as
+	// [CondenseArguments] leaves them.
+	Name, Arguments string
+	// Definition is what is known of the tool, Application what the application has told
+	// the model to do; both may be "".
+	Definition, Application string
 }
 
 // A Guard asks a guard model whether texts are attacks or harmful. It is safe for
@@ -161,17 +176,23 @@ func (g *Guard) Reads() int { return g.form.reaches[0].bytes() }
 
 // Ask asks about a text without its long runs of blanks (see [Condense]): its first
 // [Guard.Reads] bytes, piece by piece, of which the worst counts. The verdict on a blank text
-// is empty. If the guard fails on a piece, Ask returns an error, whose kind [Why] tells.
+// is empty; that on a call is not, whatever was read before it. If the guard fails on a piece, Ask returns an error, whose kind [Why] tells.
 // Beside it, the verdict has only the classes that other pieces were found to be of: that a
 // text is of no class is said only when all pieces were read. [Unread] tells how much was not.
 //
 // The namespace names the caller: limits on how much is asked, failures and the cache
 // are its own, see [Embedder.Threat].
 func (g *Guard) Ask(ctx context.Context, namespace string, t GuardText) (verdict Verdict, err error) {
-	t.Text, t.Prompt = Condense(t.Text), Condense(t.Prompt)
+	for _, text := range []*string{&t.Text, &t.Prompt, &t.Call.Name, &t.Call.Arguments, &t.Call.Definition, &t.Call.Application} {
+		*text = Condense(*text)
+	}
 	t.Text = strings.ToValidUTF8(t.Text[:min(len(t.Text), g.Reads())], "?")
 	spans := g.form.reaches[0].spans(t.Text)
-	if len(spans) == 0 {
+	switch {
+	case len(spans) > 0:
+	case t.Role == RoleToolCall:
+		spans = []span{{}} // the question is about the call
+	default:
 		return Verdict{}, nil
 	}
 	key := g.cacheKey(namespace, t)
@@ -221,7 +242,7 @@ func Unread(err error) (bytes int) {
 // the cache can look for a text in it.
 func (g *Guard) cacheKey(namespace string, t GuardText) (key [sha256.Size]byte) {
 	mac := hmac.New(sha256.New, g.secret)
-	for _, part := range []string{namespace, string(t.Role), t.Prompt, t.Text} {
+	for _, part := range []string{namespace, string(t.Role), t.Prompt, t.Text, t.Call.Name, t.Call.Arguments, t.Call.Definition, t.Call.Application} {
 		sum := sha256.Sum256([]byte(part)) // no two lists of parts run together
 		mac.Write(sum[:])
 	}

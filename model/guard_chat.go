@@ -24,7 +24,7 @@ const chatGuardTimeout = 10 * time.Second
 // vLLM, LM Studio). Llama Guard, Granite Guardian, Qwen3Guard and ShieldGemma are known by
 // their names, get the conversation itself, and answer in words of their own. They know
 // prompts and answers. gpt-oss-safeguard and every other model get our prompt, and know
-// results of tools too. It checks the configuration and completes it with defaults; it
+// results of tools and calls too. It checks the configuration and completes it with defaults; it
 // asks the server nothing. The observer may be nil.
 func NewChatGuard(c Config, observer Observer) (*Guard, error) {
 	c.BaseURL = withDefault(c.BaseURL, openAIBase)
@@ -270,21 +270,14 @@ var guardPrompt string
 // hold the model to a schema. gpt-oss-safeguard gets none: it would cut off its reasoning.
 func askPlainChat(ctx context.Context, g *Guard, namespace string, t GuardText, pieces []string) ([]Verdict, error) {
 	t = withPiece(t, pieces[0])
-	mark := rand.Text()
-	var b strings.Builder
-	part := func(name, text string) {
-		b.WriteString("BEGIN " + name + " " + mark + "\n" + text + "\nEND " + name + " " + mark + "\n")
+	prompt, schema, question := guardPrompt, guardSchema, textQuestion
+	if t.Role == RoleToolCall {
+		prompt, schema, question = callPrompt, callSchema, callQuestion
 	}
-	if t.Role == RoleAnswer {
-		part("PROMPT", t.Prompt)
-	}
-	role := strings.ToUpper(string(t.Role))
-	part(role, t.Text)
-	b.WriteString("Classify the " + role + ".")
-	q := chatQuestion{Model: g.config.Model, Messages: []chatMessage{{"system", guardPrompt}, {"user", b.String()}}}
+	q := chatQuestion{Model: g.config.Model, Messages: []chatMessage{{"system", prompt}, {"user", question(t)}}}
 	safeguard := strings.Contains(plainModel(g.config.Model), "gptosssafeguard")
 	if !safeguard {
-		q.ResponseFormat = &responseFormat{"json_schema", jsonSchema{"verdict", true, guardSchema}}
+		q.ResponseFormat = &responseFormat{"json_schema", jsonSchema{"verdict", true, schema}}
 	}
 	return g.question(ctx, namespace, "chat/completions", q, 1, func(answer []byte) ([]Verdict, error) {
 		content, err := readContent(answer)
@@ -298,6 +291,34 @@ func askPlainChat(ctx context.Context, g *Guard, namespace string, t GuardText, 
 		return []Verdict{verdict}, err
 	})
 }
+
+// textQuestion is the question about a text.
+func textQuestion(t GuardText) string {
+	var parts markedParts
+	if t.Role == RoleAnswer {
+		parts.add("PROMPT", t.Prompt)
+	}
+	role := strings.ToUpper(string(t.Role))
+	parts.add(role, t.Text)
+	return parts.ask("Classify the " + role + ".")
+}
+
+// markedParts are the parts of a question, each between marks that are new for every
+// question.
+type markedParts struct {
+	mark string
+	text strings.Builder
+}
+
+func (p *markedParts) add(name, text string) {
+	if p.mark == "" {
+		p.mark = rand.Text()
+	}
+	p.text.WriteString("BEGIN " + name + " " + p.mark + "\n" + text + "\nEND " + name + " " + p.mark + "\n")
+}
+
+// ask ends the parts with the question.
+func (p *markedParts) ask(question string) string { return p.text.String() + question }
 
 // guardSchema is the form of a verdict. The reason stands first, as in judgementSchema.
 var guardSchema = jsontext.Value(`{
@@ -358,7 +379,7 @@ func readViolation(content string, role Role) (Verdict, error) {
 		if verdict, err := chatVerdict(label.Category, role, labelProbability); err == nil && label.Category != "none" {
 			return verdict, nil
 		}
-		if role == RoleToolResult {
+		if role == RoleToolResult || role == RoleToolCall {
 			return chatVerdict("injection", role, labelProbability)
 		}
 		return chatVerdict("harm_request", role, labelProbability)

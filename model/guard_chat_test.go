@@ -310,7 +310,7 @@ func TestLongTextsOfChatGuards(t *testing.T) {
 
 // Which texts a guard can be asked about depends on its model.
 func TestRolesOfGuards(t *testing.T) {
-	for name, want := range map[string]string{"llama-guard3": "prompt answer", "qwen3guard": "prompt answer", "gpt": "prompt answer tool_result", "gpt-oss-safeguard:20b": "prompt answer tool_result"} {
+	for name, want := range map[string]string{"llama-guard3": "prompt answer", "qwen3guard": "prompt answer", "gpt": "prompt answer tool_result tool_call", "gpt-oss-safeguard:20b": "prompt answer tool_result tool_call"} {
 		g := newGuard(t, model.NewChatGuard, model.Config{BaseURL: "http://127.0.0.1:1", Model: name})
 		var known []string
 		for _, r := range model.Roles {
