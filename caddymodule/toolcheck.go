@@ -9,11 +9,13 @@ import (
 	"github.com/caddy-lex/lex/govern"
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/toolcall"
-	"github.com/caddy-lex/lex/wire"
 )
 
 // endpointTools is what receipts and metrics call POST /lex/tools/check.
 const endpointTools = "lex/tools/check"
+
+// checkedCall is where the call stands in the coverage of its receipt.
+const checkedCall = "request.tool"
 
 // maxToolName is in characters.
 const maxToolName = 256
@@ -78,7 +80,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 	g.setTurnHeader(w.Header(), opened)
 	coverage := opened.Coverage
 	coverage.Ran(govern.DetectorToolCall, !decision.Allowed || decision.Flagged != "")
-	coverage.Inspect("request.tool", govern.DetectorToolCall, len(body.Call.Name)+len(body.Call.Arguments))
+	coverage.Inspect(checkedCall, govern.DetectorToolCall, len(body.Call.Name)+len(body.Call.Arguments))
 	if said := contextBytes(body.Call) - decision.Unread; said > 0 {
 		coverage.Inspect("request.context", govern.DetectorToolCall, said)
 	}
@@ -86,8 +88,7 @@ func (g *request) toolsCheck(w http.ResponseWriter, r *http.Request) error {
 		coverage.Skip("request.context", "more than a tool call is compared with", decision.Unread)
 	}
 
-	call := wire.ToolCall{Name: body.Call.Name, Arguments: string(body.Call.Arguments)}
-	judged, err := opened.RecordToolCall(govern.Call{ToolCall: call, Found: decision, Standalone: true})
+	judged, err := opened.CheckCall(ctx, checkedCall, body.Call, decision)
 	if err != nil {
 		return g.fail(r.Context(), "commit", err)
 	}

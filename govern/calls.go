@@ -17,17 +17,30 @@ import (
 )
 
 // Tool calls. A call in an answer is decided twice: first by the interceptor, from what
-// the call says and what the conversation said before it, and then by the kernel, from the
-// state that the turn leaves the session in. The second decision belongs to the commit,
+// the call says and what the conversation said before it, and the guards that are asked about
+// calls (see guard_call.go), and then by the kernel, from the state that the turn leaves the
+// session in. The second decision belongs to the commit,
 // because it is taken again if another turn was committed first. So the calls that the
 // client gets are known only when the turn is durable.
 
-// A Call is a tool call with what the interceptor found.
+// A Call is a tool call with what the interceptor found, and after it the guards.
 type Call struct {
 	wire.ToolCall
 	Found toolcall.Decision
 	// Standalone: a caller asks about the call by itself, and no text is governed with it.
 	Standalone bool
+
+	local  *toolcall.Decision // what the interceptor found, if guards have changed it
+	guards Coverage           // what guards were asked
+}
+
+// suspect reports whether the interceptor itself has found something.
+func (c Call) suspect() bool {
+	found := c.Found
+	if c.local != nil {
+		found = *c.local
+	}
+	return !found.Allowed || found.Flagged != ""
 }
 
 // Decisions are what was decided of a turn and of the calls in its answer.
@@ -58,8 +71,11 @@ func BlockedNote(c kernel.ToolCall) string {
 // BlockedReason returns the sentence that explains why a call is blocked, beginning with
 // the name of the invariant.
 func BlockedReason(c kernel.ToolCall) string {
-	if c.Invariant == kernel.SessionRisk {
+	switch {
+	case c.Invariant == kernel.SessionRisk:
 		return kernel.SessionRisk + ": The state of the session does not allow a call like this one now."
+	case c.Rule == ruleNoGuardVerdict && c.Invariant == string(toolcall.OperatorRule):
+		return c.Invariant + ": A guard has to be asked about the call and gave no verdict."
 	}
 	return toolcall.Invariant(c.Invariant).Reason()
 }
@@ -365,7 +381,7 @@ func (j *Judged) decisions() (d Decisions, err error) {
 // sealCalls makes the receipts of the calls of an answer, or of those that are asked for with
 // the call of the turn. They follow the receipt of their turn in the session's chain.
 func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipts []*Receipt, entries []store.Receipt, err error) {
-	prev, part := turn.Link(), "response.tool_call"
+	prev, part := turn.Link(), answeredCall
 	if j.call != nil {
 		part = requestedCall
 	}
@@ -396,13 +412,17 @@ func (j *Judged) sealCalls(s store.Session, d Decisions, turn *Receipt) (receipt
 	return receipts, entries, nil
 }
 
-// requestedCall is where a call stands that the caller asks for.
-const requestedCall = "request.tool_call"
+// Where a call stands that the model asks for, and one that the caller asks for.
+const (
+	answeredCall  = "response.tool_call"
+	requestedCall = "request.tool_call"
+)
 
-// callCoverage says that the interceptor read a call, and whether the call left.
+// callCoverage says that the interceptor read a call, what guards said of it, and whether it left.
 func callCoverage(part string, c Call, outcome kernel.Outcome) kernel.Coverage {
 	var coverage Coverage
-	coverage.Ran(DetectorToolCall, !c.Found.Allowed || c.Found.Flagged != "")
+	coverage.Ran(DetectorToolCall, c.suspect())
+	coverage.Detectors, coverage.Skipped = append(coverage.Detectors, c.guards.Detectors...), slices.Clone(c.guards.Skipped)
 	size := len(c.Name) + len(c.Arguments)
 	coverage.Inspect(part, DetectorToolCall, size)
 	if c.Found.Unread > 0 {
@@ -424,6 +444,7 @@ func (o *Opened) RecordCalls(ctx context.Context, asked []wire.ToolCall) (*Judge
 	if err != nil {
 		return nil, err
 	}
+	o.inquire(ctx, requestedCall, calls, o.talk.seen, func(i int) toolcall.Call { return o.asked(calls[i].ToolCall) }).heed()
 	return o.recordCalls(calls)
 }
 

@@ -78,14 +78,25 @@ func (c *Coverage) guarded(a asking) {
 	run.Why = string(model.Why(a.err))
 	run.Score = math.Round(a.verdict.Highest()*1e6) / 1e6
 	failed := model.Unread(a.err)
-	if unread := max(0, len(a.text.Text)-a.guard.Model.Reads()) + failed; unread > 0 && (a.err == nil || failed > 0) {
+	if unread := max(0, len(a.text.Text)-a.guard.Model.Reads()) + a.left + failed; unread > 0 && (a.err == nil || failed > 0) {
 		part := "request"
-		if a.text.Role == model.RoleAnswer {
+		switch a.text.Role {
+		case model.RoleAnswer:
 			part = "response"
+		case model.RoleToolCall:
+			part = "request.context"
 		}
-		c.SkipOnce(part, "beyond what "+run.Name+" reads", unread)
+		c.SkipOnce(part, beyondReach(run.Name), unread)
 	}
 	c.worsen(run)
+}
+
+// beyondReach is why a second detector did not read a text, or not all of it.
+func beyondReach(detector string) string { return "beyond what " + detector + " reads" }
+
+// didNotRun reports whether it is recorded why a detector did not run.
+func (c *Coverage) didNotRun(detector string) bool {
+	return slices.ContainsFunc(c.Detectors, func(d kernel.DetectorRun) bool { return d.Name == detector && d.Outcome == kernel.NotRun })
 }
 
 // notGuarded records why a guard was not asked about a text.

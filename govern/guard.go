@@ -15,7 +15,8 @@ import (
 
 // A Guard is a guard model, and when it is asked. The detector scores every text first;
 // where that leaves a text undecided, the guards that are configured for it are asked,
-// side by side, and what they say moves the detector's scores.
+// side by side, and what they say moves the detector's scores. About calls of tools they
+// are asked after the interceptor, and can block what it lets pass.
 type Guard struct {
 	// Name is the operator's. Receipts call the guard guard_<name>.
 	Name string
@@ -26,7 +27,7 @@ type Guard struct {
 	// Ask says about which of them.
 	Ask Asking
 	// Low and High are the severities, in [0, 1], from which and up to which the
-	// detector counts as undecided. It is never overruled from High on.
+	// detector counts as undecided. It is never overruled from High on. Calls have none.
 	Low, High float64
 	// Required refuses a turn on which the guard was asked and gave no whole verdict.
 	Required bool
@@ -57,9 +58,9 @@ type GuardModel interface {
 // Asking says about which texts a guard is asked.
 type Asking string
 
-// The values of Asking.
+// The values of Asking. About calls that are blocked no guard is asked.
 const (
-	AskWhen    Asking = "when"    // those that the detector leaves undecided
+	AskWhen    Asking = "when"    // those that the detector leaves undecided, and calls that may do harm
 	AskAlways  Asking = "always"  // all of them
 	AskObserve Asking = "observe" // all of them, and its verdict is only recorded
 )
@@ -154,6 +155,15 @@ type asking struct {
 	err      error
 	took     time.Duration
 	known    bool // it was asked before in this turn, and is recorded
+	left     int  // bytes of what was read before a call that the question leaves out
+}
+
+// ask asks the guard, as the caller of a namespace.
+func (a *asking) ask(ctx context.Context, namespace string) {
+	began := time.Now()
+	verdict, err := a.guard.Model.Ask(ctx, namespace, a.text)
+	a.verdict, a.err = a.guard.calibrated(verdict), err
+	a.took = time.Since(began)
 }
 
 // overBudget is why a guard that should be asked is not.
@@ -170,12 +180,7 @@ func (o *Opened) consult(ctx context.Context, questions ...question) []opinion {
 		if o.reread.recalls(a) {
 			continue
 		}
-		all.Go(func() {
-			began := time.Now()
-			verdict, err := a.guard.Model.Ask(ctx, o.Namespace, a.text)
-			a.verdict, a.err = a.guard.calibrated(verdict), err
-			a.took = time.Since(began)
-		})
+		all.Go(func() { a.ask(ctx, o.Namespace) })
 	}
 	all.Wait()
 	opinions, waited := make([]opinion, len(questions)), make(map[string]time.Duration)

@@ -550,7 +550,7 @@ func TestGuardsAndTheirReceipts(t *testing.T) {
 	if len(s.Guards) != 1 || s.Guards[0].Name != want.Name || s.Guards[0].Budget != want.Budget || !s.Guards[0].Required || s.Guards[0].Ask != want.Ask {
 		t.Errorf("%+v", s.Guards)
 	}
-	if document, _, err := s.JSON(); err != nil || !strings.Contains(string(document), `"guards":[{"ask":"always","budget":0.25,"high":0.95,"low":0.05,"model":"m","name":"g","required":true,"roles":["prompt","answer","tool_result"]}]`) {
+	if document, _, err := s.JSON(); err != nil || !strings.Contains(string(document), `"guards":[{"ask":"always","budget":0.25,"high":0.95,"low":0.05,"model":"m","name":"g","required":true,"roles":["prompt","answer","tool_result","tool_call"]}]`) {
 		t.Errorf("%v: %s", err, document)
 	}
 	compare := func(session string, s govern.Setup) error {

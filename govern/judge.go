@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-lex/lex/kernel"
 	"github.com/caddy-lex/lex/kernel/detect"
+	"github.com/caddy-lex/lex/kernel/toolcall"
 	"github.com/caddy-lex/lex/model"
 	"github.com/caddy-lex/lex/wire"
 )
@@ -63,11 +64,15 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	if a.Opened.fetchesRefused() && len(answer)+len(calls) > 0 {
 		a.evidence.DeniedBy = ruleFetched
 	}
+	asked := a.inquire(ctx, calls)
+	defer asked.drop()
 	if len(answer) == 0 {
 		j := a.NotJudged("no output text")
 		j.calls = calls
+		if j.Turn, err = a.Opened.decide(j.evidence, kernel.Output{}); err == nil && !j.Turn.Refused {
+			asked.heed()
+		}
 		add(&a.Opened.Timing.Conclude, began)
-		j.Turn, err = a.Opened.decide(j.evidence, kernel.Output{})
 		return j, err
 	}
 	g, o := a.Opened.governor, a.Opened
@@ -102,9 +107,21 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 		j.found.LostThread = continuity < float64(g.Detector.Calibration().LostThread) && o.session.Turns >= 2
 	}
 
+	if j.Turn, err = o.decide(j.evidence, j.found); err == nil && !j.Turn.Refused {
+		asked.heed()
+	}
 	add(&o.Timing.Conclude, began)
-	j.Turn, err = o.decide(j.evidence, j.found)
 	return j, err
+}
+
+// inquire begins to ask the guards about the calls of an answer. None is asked about the calls
+// of one that is refused anyway.
+func (a *Assessed) inquire(ctx context.Context, calls []Call) *inquiry {
+	o, read := a.Opened, calls
+	if a.evidence.DeniedBy != "" {
+		read = nil
+	}
+	return o.inquire(ctx, answeredCall, read, o.talk.seen, func(i int) toolcall.Call { return o.asked(calls[i].ToolCall) })
 }
 
 // NotJudged ends a turn without an answer to judge; why is the reason.
