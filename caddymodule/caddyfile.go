@@ -51,7 +51,7 @@ func init() {
 //	        model    <name>
 //	        api_key  <key>
 //	        timeout  <duration>
-//	        asks     prompt|answer|tool_result...
+//	        asks     prompt|answer|tool_result|tool_call...
 //	        ask      when <low> <high>|always|observe
 //	        fail     local|refuse
 //	        budget   <share>%

@@ -32,13 +32,14 @@ type GuardOptions struct {
 	// What receipts and metrics call the guard: guard_<name>. Default: its kind.
 	Name string `json:"name,omitempty"`
 
-	// The texts that it is asked about: prompt, answer, tool_result. Default: those that
-	// its kind knows.
+	// What it is asked about: prompt, answer, tool_result, tool_call. Default: the texts that
+	// its kind is for.
 	Asks []string `json:"asks,omitempty"`
 
 	// When it is asked: when (the severity that the detector gives a text is from low up
-	// to high), always, or observe (always, and its verdict is only recorded). Default:
-	// when.
+	// to high; a call of a tool does more than read, and the agent has read something),
+	// always, or observe (always, and its verdict is only recorded). About a call that is
+	// blocked it is never asked. Default: when.
 	Ask string `json:"ask,omitempty"`
 
 	// The severities between which a text is undecided. Default: 0.05 and 0.95.
@@ -46,7 +47,8 @@ type GuardOptions struct {
 	High *float64 `json:"high,omitempty"`
 
 	// What happens when it gives no verdict: local lets the detector decide, by the lower
-	// threshold, refuse refuses the turn. Default: local.
+	// threshold, and the interceptor of tool calls, refuse refuses the turn, or blocks the
+	// call. Default: local.
 	Fail string `json:"fail,omitempty"`
 
 	// In how many of 100 turns it is asked at most, in the long run: what is not used is
@@ -178,7 +180,11 @@ func (g *GuardOptions) ask(guard *govern.Guard, kind string, client *model.Guard
 		roles = append(roles, model.Role(asks))
 	}
 	for _, r := range roles {
-		if !client.Knows(r) {
+		switch {
+		case client.Knows(r):
+		case r == model.RoleToolCall:
+			return fmt.Errorf("guard %s: asks tool_call: a guard of the kind %s knows nothing of tool calls with the model %s; ask a general chat model, or gpt-oss-safeguard, with: guard chat", g.Name, kind, client.Model())
+		default:
 			return fmt.Errorf("guard %s: asks %s: with this model a guard of the kind %s knows nothing of such texts; give %s", g.Name, r, kind, rolesOf(client))
 		}
 	}
@@ -231,7 +237,7 @@ func (g *GuardOptions) asking(kind string) (*govern.Guard, error) {
 	}
 	for i, asks := range g.Asks {
 		if !slices.Contains(model.Roles, model.Role(asks)) || slices.Contains(g.Asks[:i], asks) {
-			return nil, fmt.Errorf("asks %s: give prompt, answer and tool_result, each at most once", asks)
+			return nil, fmt.Errorf("asks %s: give prompt, answer, tool_result and tool_call, each at most once", asks)
 		}
 	}
 	if g.Budget != nil {
@@ -271,7 +277,7 @@ func (g *GuardOptions) unmarshal(d *caddyfile.Dispenser, known options) error {
 			return d.Errf("%q is not a guard's name: use at most 32 letters, digits, dashes and underscores", g.Name)
 		}
 	}
-	known["asks"] = choiceListOption(&g.Asks, string(model.RolePrompt), string(model.RoleAnswer), string(model.RoleToolResult))
+	known["asks"] = choiceListOption(&g.Asks, string(model.RolePrompt), string(model.RoleAnswer), string(model.RoleToolResult), string(model.RoleToolCall))
 	known["ask"] = g.parseAsk
 	known["fail"] = choiceOption(&g.Fail, failLocal, failRefuse)
 	known["budget"] = g.parseBudget
@@ -355,7 +361,7 @@ func (g *ChatGuard) Provision(ctx caddy.Context) error {
 //	    model    <name>
 //	    api_key  <key>
 //	    timeout  <duration>
-//	    asks     prompt|answer|tool_result...
+//	    asks     prompt|answer|tool_result|tool_call...
 //	    ask      when <low> <high>|always|observe
 //	    fail     local|refuse
 //	    budget   <share>%

@@ -116,6 +116,9 @@ func (g *guardServer) answer(says string) string {
 		return completion(map[string]string{"fine": "safe", "attack": "unsafe\nS1", "labels": "unsafe\nS77", "refusal": "I'm sorry, I can't help with that."}[says])
 	}
 	category := map[string]string{"fine": "none", "attack": "harm_request", "labels": "canary-label"}[says]
+	if g.kind == "calls" && says == "attack" {
+		category = "injection"
+	}
 	if says == "refusal" {
 		return completion("I'm sorry, I can't help with that.")
 	}
@@ -417,7 +420,8 @@ func TestGuardsAreValidated(t *testing.T) {
 		"base_url is required":       {"base_url": ""},
 		"what it names is empty":     {"api_key": "{env.LEX_TEST_EMPTY}"},
 		"server must be tei or vllm": {"server": "torch"},
-		"knows nothing of such texts; give prompt, tool_result": {"asks": []string{"answer"}},
+		"knows nothing of such texts; give prompt, tool_result":                                                                         {"asks": []string{"answer"}},
+		"knows nothing of tool calls with the model leolee99/PIGuard; ask a general chat model, or gpt-oss-safeguard, with: guard chat": {"asks": []string{"prompt", "tool_call"}},
 		"each at most once":             {"asks": []string{"prompt", "prompt"}},
 		"give when, always or observe":  {"ask": "sometimes"},
 		"those go with when":            {"low": 0.1},
@@ -438,6 +442,12 @@ func TestGuardsAreValidated(t *testing.T) {
 	both["guards"] = append(both["guards"].([]any), both["guards"].([]any)...)
 	if _, err := provision(t, both); err == nil || !strings.Contains(err.Error(), "two guards are named g") {
 		t.Errorf("two of the same name: %v", err)
+	}
+	for model, known := range map[string]bool{"llama-guard3": false, "qwen3guard": false, "granite3-guardian": false, "shieldgemma": false, "gpt-oss-safeguard": true, "qwen3:32b": true} {
+		_, err := provision(t, newGuardServer(t, "chat", "fine").options(map[string]any{"model": model, "asks": []string{"tool_call"}}))
+		if (err == nil) != known || err != nil && !strings.Contains(err.Error(), "knows nothing of tool calls with the model "+model) {
+			t.Errorf("%s asks tool_call: %v", model, err)
+		}
 	}
 	llama := newGuardServer(t, "llama", "fine")
 	if _, err := provision(t, llama.options(map[string]any{"asks": []string{"tool_result"}})); err == nil || !strings.Contains(err.Error(), "knows nothing of such texts") {

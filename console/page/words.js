@@ -78,7 +78,7 @@ function gapWhy(row) {
 }
 
 /** That a detector gave no verdict; the role in which a guard was asked does not matter. */
-export const noVerdict = ({ detector, why: reason }) => `${detector.replace(/^(guard_.*)\.(prompt|answer|tool_result)$/, '$1')} gave no verdict: ${reason.replaceAll('_', ' ')}`;
+export const noVerdict = ({ detector, why: reason }) => `${detector.replace(/^(guard_.*)\.(prompt|answer|tool_result|tool_call)$/, '$1')} gave no verdict: ${reason.replaceAll('_', ' ')}`;
 
 /** What of a row was inspected. */
 export const inspected = (row) => ({ none: 'in full', part: 'in part', whole: 'nothing' })[row.gap] ?? '';
