@@ -201,7 +201,7 @@ func TestGuardsOfMCPCalls(t *testing.T) {
 		})
 		w := s.post("/mcp", mcpCall("1", triggerCall.name, triggerCall.arguments))
 		receipt := s.calls()[0]
-		if outcome, why, _ := guardRun(receipt, "tool_call"); outcome != want.outcome || outcome == "not_run" && why != "nothing is known that the agent has read" {
+		if outcome, why, _ := guardRun(receipt, "tool_call"); outcome != want.outcome || outcome == "not_run" && why != "the conversation is not known" {
 			t.Errorf("%s: %s %s", says, outcome, why)
 		}
 		if decisionOf(receipt) != want.decision || seen.count.Load() != want.ran || gjson.Get(w.Body.String(), "result.isError").Bool() == (want.ran == 1) {

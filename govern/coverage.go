@@ -94,11 +94,6 @@ func (c *Coverage) guarded(a asking) {
 // beyondReach is why a second detector did not read a text, or not all of it.
 func beyondReach(detector string) string { return "beyond what " + detector + " reads" }
 
-// didNotRun reports whether it is recorded why a detector did not run.
-func (c *Coverage) didNotRun(detector string) bool {
-	return slices.ContainsFunc(c.Detectors, func(d kernel.DetectorRun) bool { return d.Name == detector && d.Outcome == kernel.NotRun })
-}
-
 // notGuarded records why a guard was not asked about a text.
 func (c *Coverage) notGuarded(detector, why string) {
 	c.worsen(kernel.DetectorRun{Name: detector, Outcome: kernel.NotRun, Why: why})

@@ -29,7 +29,7 @@ const (
 
 // Why a guard is not asked about a call.
 const (
-	nothingRead   = "nothing is known that the agent has read"
+	unknownTalk   = "the conversation is not known"
 	tooManyCalls  = "more calls than it is asked about"
 	answerRefused = "the answer was refused"
 )
@@ -115,9 +115,8 @@ func (o *Opened) inquire(ctx context.Context, part string, calls []Call, seen []
 			}
 			a := asking{guard: g, question: i, text: texts[i]}
 			a.text.Text, a.left = before().end(g.Model.Reads())
-			q.ask(a, n)
-			if name := g.detector(model.RoleToolCall); cuts[i] > 0 && !calls[i].guards.didNotRun(name) {
-				calls[i].guards.Skip(part, beyondReach(name), cuts[i])
+			if q.ask(a, n) && cuts[i] > 0 {
+				calls[i].guards.Skip(part, beyondReach(g.detector(model.RoleToolCall)), cuts[i])
 			}
 		}
 	}
@@ -139,23 +138,28 @@ func (g *Guard) callsOf(calls []Call) (which []int) {
 	return which
 }
 
-// ask asks a guard about the nth call that it wants, or records why not.
-func (q *inquiry) ask(a asking, n int) {
-	why, o := "", q.opened
-	o.fillBudgets()
-	switch {
-	case a.guard.Ask == AskWhen && a.text.Text == "":
-		why = nothingRead
+// ask reports whether a guard is to be asked about the nth call that it wants, and otherwise
+// records why not. With [AskWhen] there is nothing to ask where the agent has read nothing.
+func (q *inquiry) ask(a asking, n int) bool {
+	q.opened.fillBudgets()
+	var why string
+	nothing := a.guard.Ask == AskWhen && a.text.Text == ""
+	switch known := a.text.Prompt != "" || a.text.Call.Application != ""; {
+	case nothing && known:
+		return false
+	case nothing:
+		why = unknownTalk
 	case n >= maxAskedCalls:
 		why = tooManyCalls
-		q.opinions[a.question].denied = a.guard.Required
-	case !o.affords(a.guard):
+		q.opinions[a.question].denied = q.opinions[a.question].denied || a.guard.Required
+	case !q.opened.affords(a.guard):
 		why = overBudget
 	default:
 		q.askings = append(q.askings, a)
-		return
+		return true
 	}
 	q.calls[a.question].guards.notGuarded(a.guard.detector(model.RoleToolCall), why)
+	return false
 }
 
 // heed waits for what the guards say, and makes it count.

@@ -59,7 +59,7 @@ func agentTurn(t *testing.T, g *govern.Governor, session, read string) *govern.A
 }
 
 // judgeCalls judges an answer with a text and calls.
-func judgeCalls(t *testing.T, ctx context.Context, a *govern.Assessed, calls ...wire.ToolCall) *govern.Judged {
+func judgeCalls(ctx context.Context, t *testing.T, a *govern.Assessed, calls ...wire.ToolCall) *govern.Judged {
 	t.Helper()
 	calls = slices.Clone(calls)
 	for i := range calls {
@@ -124,16 +124,16 @@ func TestGuardsOfCalls(t *testing.T) {
 			if name == "is not asked about others" {
 				m.says = says(model.Verdict{})
 			}
-			receipt := commit(t, g, judgeCalls(t, t.Context(), a, noting), "I note it.")
+			receipt := commit(t, g, judgeCalls(t.Context(), t, a, noting), "I note it.")
 			if len(receipt.Calls) != 1 {
 				t.Fatalf("%s: %d receipts of calls, refused %v", name, len(receipt.Calls), receipt.Refused)
 			}
 			r := receipt.Calls[0]
 			blocked := test.invariant != "" && mode == kernel.Enforce
-			if r.ToolCall.Invariant != string(test.invariant) || r.ToolCall.Rule != test.rule || r.ToolCall.Flagged != string(test.flagged) || (r.ToolCall.Decision == kernel.Blocked) != blocked {
+			if r.Invariant != string(test.invariant) || r.Rule != test.rule || r.Flagged != string(test.flagged) || (r.Decision == kernel.Blocked) != blocked {
 				t.Errorf("%s, %s: %+v", name, mode, r.ToolCall)
 			}
-			if (r.Evidence.Scores.Injection > 0) != (test.invariant == toolcall.InjectedAction) {
+			if (r.Scores.Injection > 0) != (test.invariant == toolcall.InjectedAction) {
 				t.Errorf("%s, %s: evidence %+v", name, mode, r.Evidence)
 			}
 			for _, of := range []*govern.Receipt{r, receipt} {
@@ -167,8 +167,8 @@ func TestWhichCallsGuardsAreAskedAbout(t *testing.T) {
 	}{
 		"a write":                    {govern.AskWhen, mail, noting, 1, kernel.Clean},
 		"a read":                     {govern.AskWhen, mail, looking, 0, ""},
-		"a write with nothing read":  {govern.AskWhen, "", noting, 0, kernel.NotRun},
-		"blanks were read":           {govern.AskWhen, " \n ", noting, 0, kernel.NotRun},
+		"a write with nothing read":  {govern.AskWhen, "", noting, 0, ""},
+		"blanks were read":           {govern.AskWhen, " \n ", noting, 0, ""},
 		"what is blocked":            {govern.AskWhen, mail, wiping, 0, ""},
 		"always, a write":            {govern.AskAlways, "", noting, 1, kernel.Clean},
 		"always, a read":             {govern.AskAlways, mail, looking, 1, kernel.Clean},
@@ -184,7 +184,7 @@ func TestWhichCallsGuardsAreAskedAbout(t *testing.T) {
 		guard.Ask = test.ask
 		g, _ := newGovernor(t)
 		g.Guards = []*govern.Guard{guard}
-		r := commit(t, g, judgeCalls(t, t.Context(), agentTurn(t, g, "s", test.read), test.call), "I note it.")
+		r := commit(t, g, judgeCalls(t.Context(), t, agentTurn(t, g, "s", test.read), test.call), "I note it.")
 		if m.times() != test.asked || callRun(r.Calls[0]).Outcome != test.run {
 			t.Errorf("%s: asked %d times, %+v, %+v", name, m.times(), callRun(r.Calls[0]), r.Calls[0].ToolCall)
 		}
@@ -196,7 +196,7 @@ func TestWhatGuardsAreAskedAboutCalls(t *testing.T) {
 	guard, m := guardedCalls(says(injection(0.1)))
 	g, _ := newGovernor(t)
 	g.Guards = []*govern.Guard{guard}
-	judgeCalls(t, t.Context(), agentTurn(t, g, "s", mail), noting)
+	judgeCalls(t.Context(), t, agentTurn(t, g, "s", mail), noting)
 	want := model.GuardText{Role: model.RoleToolCall, Text: mail, Prompt: mailRequest, Call: model.GuardCall{
 		Name: "create_note", Arguments: noting.Arguments, Definition: "Writes a note.\n" + `{"type":"object"}`, Application: "You are a mail assistant.",
 	}}
@@ -207,7 +207,7 @@ func TestWhatGuardsAreAskedAboutCalls(t *testing.T) {
 	m.asked, m.reads = nil, 100<<10
 	body, _ := json.Marshal(map[string]string{"title": "T", "text": strings.Repeat("lorem ", 8000)})
 	long := wire.ToolCall{Name: "create_note", Arguments: string(body)}
-	r := commit(t, g, judgeCalls(t, t.Context(), agentTurn(t, g, "t", "canary-first "+strings.Repeat("word ", 20000)+"canary-last"), long), "I note it.")
+	r := commit(t, g, judgeCalls(t.Context(), t, agentTurn(t, g, "t", "canary-first "+strings.Repeat("word ", 20000)+"canary-last"), long), "I note it.")
 	if asked := m.asked[0]; len(asked.Text) != 64<<10 || strings.Contains(asked.Text, "canary-first") || !strings.HasSuffix(asked.Text, "canary-last") || len(asked.Call.Arguments) > 9<<10 {
 		t.Errorf("asked with %d and %d bytes", len(asked.Text), len(asked.Call.Arguments))
 	}
@@ -222,7 +222,7 @@ func TestWhatGuardsAreAskedAboutCalls(t *testing.T) {
 	}
 
 	m.asked, m.reads = nil, 10 // a guard that reads less is shown the end, too
-	judgeCalls(t, t.Context(), agentTurn(t, g, "u", mail), noting)
+	judgeCalls(t.Context(), t, agentTurn(t, g, "u", mail), noting)
 	if m.asked[0].Text != "he slides." {
 		t.Errorf("asked %q", m.asked[0].Text)
 	}
@@ -245,7 +245,7 @@ func TestCallsAreAskedAboutSideBySide(t *testing.T) {
 		evil.Arguments = `{"title":"evil","text":"x"}`
 		a := agentTurn(t, g, "s", mail)
 		began := time.Now()
-		r := commit(t, g, judgeCalls(t, t.Context(), a, noting, evil, wiping, noting), "I note it.")
+		r := commit(t, g, judgeCalls(t.Context(), t, a, noting, evil, wiping, noting), "I note it.")
 		if took := time.Since(began); took != time.Second || m.times() != 3 {
 			t.Errorf("asked %d times in %v", m.times(), took)
 		}
@@ -253,7 +253,7 @@ func TestCallsAreAskedAboutSideBySide(t *testing.T) {
 			invariant string
 			outcome   kernel.DetectorOutcome
 		}{{"", kernel.Clean}, {"injected_action", kernel.Flagged}, {"destructive_command", ""}, {"", kernel.Clean}} {
-			if c := r.Calls[i]; c.ToolCall.Invariant != want.invariant || callRun(c).Outcome != want.outcome || want.outcome != "" && callRun(c).Millis != 1000 {
+			if c := r.Calls[i]; c.Invariant != want.invariant || callRun(c).Outcome != want.outcome || want.outcome != "" && callRun(c).Millis != 1000 {
 				t.Errorf("call %d: %+v, %+v", i, c.ToolCall, callRun(c))
 			}
 		}
@@ -273,7 +273,7 @@ func TestManyCalls(t *testing.T) {
 		g.Guards = []*govern.Guard{guard}
 		calls := slices.Repeat([]wire.ToolCall{looking}, 128)
 		calls[120] = noting
-		r := commit(t, g, judgeCalls(t, t.Context(), agentTurn(t, g, "s", mail), calls...), "I note it.")
+		r := commit(t, g, judgeCalls(t.Context(), t, agentTurn(t, g, "s", mail), calls...), "I note it.")
 		blocked := 0
 		for i, c := range r.Calls {
 			run := callRun(c)
@@ -281,7 +281,7 @@ func TestManyCalls(t *testing.T) {
 			if (run.Outcome == kernel.Clean) != asked || !asked && (run.Outcome != kernel.NotRun || run.Why != "more calls than it is asked about") {
 				t.Fatalf("call %d: %+v", i, run)
 			}
-			if c.ToolCall.Decision == kernel.Blocked {
+			if c.Decision == kernel.Blocked {
 				blocked++
 			}
 		}
@@ -296,10 +296,10 @@ func TestCallsAreAskedAboutOnce(t *testing.T) {
 	guard, m := guardedCalls(says(injection(0.9)))
 	g, s := newGovernor(t)
 	g.Guards = []*govern.Guard{guard}
-	judged := judgeCalls(t, t.Context(), agentTurn(t, g, "s", mail), noting)
+	judged := judgeCalls(t.Context(), t, agentTurn(t, g, "s", mail), noting)
 	s.failures = []error{store.ErrConflict, store.ErrConflict}
 	r := commit(t, g, judged, "I note it.")
-	if m.times() != 1 || r.Calls[0].ToolCall.Decision != kernel.Blocked || callRun(r.Calls[0]).Outcome != kernel.Flagged {
+	if m.times() != 1 || r.Calls[0].Decision != kernel.Blocked || callRun(r.Calls[0]).Outcome != kernel.Flagged {
 		t.Errorf("asked %d times, %+v", m.times(), r.Calls[0].ToolCall)
 	}
 }
@@ -312,11 +312,11 @@ func TestBudgetsOfGuardsOfCalls(t *testing.T) {
 	g, _ := newGovernor(t)
 	g.Guards = []*govern.Guard{guard}
 	for i := range 5 {
-		r := commit(t, g, judgeCalls(t, t.Context(), agentTurn(t, g, fmt.Sprint(i), mail), noting, noting), "I note it.")
+		r := commit(t, g, judgeCalls(t.Context(), t, agentTurn(t, g, fmt.Sprint(i), mail), noting, noting), "I note it.")
 		afforded := i == 0 || i == 3
 		for _, c := range r.Calls {
 			run := callRun(c)
-			if (run.Outcome == kernel.Flagged) != afforded || (c.ToolCall.Decision == kernel.Blocked) != afforded || !afforded && (run.Outcome != kernel.NotRun || run.Why != "over its budget") {
+			if (run.Outcome == kernel.Flagged) != afforded || (c.Decision == kernel.Blocked) != afforded || !afforded && (run.Outcome != kernel.NotRun || run.Why != "over its budget") {
 				t.Errorf("turn %d: %+v, %+v", i, run, c.ToolCall)
 			}
 		}
@@ -338,7 +338,7 @@ func TestCallsOfARefusedAnswer(t *testing.T) {
 		g.Guards = []*govern.Guard{calling, answering}
 		a := agentTurn(t, g, "s", mail)
 		began := time.Now()
-		r := commit(t, g, judgeCalls(t, t.Context(), a, noting), govern.DefaultRefusal)
+		r := commit(t, g, judgeCalls(t.Context(), t, a, noting), govern.DefaultRefusal)
 		if run := callRun(r); !r.Refused || len(r.Calls) > 0 || time.Since(began) > 0 || run.Outcome != kernel.NotRun || run.Why != "the answer was refused" {
 			t.Errorf("refused %v with %d calls after %v: %+v", r.Refused, len(r.Calls), time.Since(began), run)
 		}
@@ -365,8 +365,8 @@ func TestAClientThatLeavesWhileCallsAreAskedAbout(t *testing.T) {
 			g.Guards = []*govern.Guard{guard}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			r := commit(t, g, judgeCalls(t, ctx, agentTurn(t, g, "s", mail), noting), "I note it.")
-			if c := r.Calls[0]; callRun(c).Outcome != kernel.DetectorFailed || (c.ToolCall.Decision == kernel.Blocked) != required {
+			r := commit(t, g, judgeCalls(ctx, t, agentTurn(t, g, "s", mail), noting), "I note it.")
+			if c := r.Calls[0]; callRun(c).Outcome != kernel.DetectorFailed || (c.Decision == kernel.Blocked) != required {
 				t.Errorf("%+v, %+v", callRun(c), c.ToolCall)
 			}
 		})
@@ -390,8 +390,8 @@ func TestSeveralGuardsOfCalls(t *testing.T) {
 	} {
 		g, _ := newGovernor(t)
 		g.Guards = test.guards
-		r := commit(t, g, judgeCalls(t, t.Context(), agentTurn(t, g, "s", mail), noting), "I note it.")
-		if c := r.Calls[0]; c.ToolCall.Invariant != string(test.invariant) || len(c.Coverage.Detectors) != 3 {
+		r := commit(t, g, judgeCalls(t.Context(), t, agentTurn(t, g, "s", mail), noting), "I note it.")
+		if c := r.Calls[0]; c.Invariant != string(test.invariant) || len(c.Coverage.Detectors) != 3 {
 			t.Errorf("%s: %+v, %+v", name, c.ToolCall, c.Coverage.Detectors)
 		}
 	}
