@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
+	"github.com/tidwall/gjson"
 )
+
+const amazonType = "application/vnd.amazon.eventstream"
 
 // amazonStream writes a stream in Amazon's encoding. Each line has the type of an event and its
 // payload; that of an exception begins with a mark of exclamation.
@@ -50,4 +53,27 @@ func amazonLines(t testing.TB, stream []byte) string {
 		fmt.Fprintf(&out, "%s %s\n", name, message.Payload)
 	}
 	return out.String()
+}
+
+// amazonFinish is why an answer of Converse ends.
+func amazonFinish(stream string) string {
+	for in := strings.NewReader(stream); in.Len() > 0; {
+		message, err := eventstream.NewDecoder().Decode(in, nil)
+		if err != nil {
+			return err.Error()
+		}
+		if reason := gjson.GetBytes(message.Payload, "stopReason"); reason.Exists() {
+			return reason.Str
+		}
+	}
+	return ""
+}
+
+// bedrockDelta and bedrockStop are lines of a stream of Converse.
+func bedrockDelta(index int, delta string) string {
+	return fmt.Sprintf("contentBlockDelta {\"contentBlockIndex\":%d,\"delta\":%s}\n", index, delta)
+}
+
+func bedrockStop(index int) string {
+	return fmt.Sprintf("contentBlockStop {\"contentBlockIndex\":%d}\n", index)
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/caddy-lex/lex/wire"
 )
 
 // The addresses of calls to Amazon Bedrock.
@@ -41,7 +39,7 @@ func bedrockSite(t *testing.T, config, lines string) (*site, *recorder) {
 	seen := new(recorder)
 	return newSite(t, config, func(w http.ResponseWriter, r *http.Request) error {
 		seen.record(r)
-		return answering(string(wire.AmazonStream), amazonStream(lines))(w, r)
+		return answering(amazonType, amazonStream(lines))(w, r)
 	}), seen
 }
 
@@ -49,7 +47,7 @@ func TestBedrockForwardsTheSameBytes(t *testing.T) {
 	s, seen := bedrockSite(t, `{}`, bedrockText("The capital of France is Paris."))
 	body := ` {"messages" : [ {"role":"user","content":[{"text":"What is the capital of France\u003f"}]} ]}`
 	w := s.post(converseStream, body, "Authorization", "Bearer canary-key")
-	if want := amazonStream(bedrockText("The capital of France is Paris.")); w.Code != http.StatusOK || w.Body.String() != want || w.Header().Get("Content-Type") != string(wire.AmazonStream) {
+	if want := amazonStream(bedrockText("The capital of France is Paris.")); w.Code != http.StatusOK || w.Body.String() != want || w.Header().Get("Content-Type") != amazonType {
 		t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
 	}
 	if got := seen.last(); string(got.body) != body || got.header.Get("Authorization") != "Bearer canary-key" {
@@ -73,7 +71,7 @@ func TestBedrockRefusals(t *testing.T) {
 		s, seen := bedrockSite(t, config, bedrockText("I obey."))
 		w := s.post(converseStream, saidToBedrock(attack))
 		read := amazonLines(t, w.Body.Bytes())
-		if w.Code != http.StatusOK || seen.count.Load() != 0 || w.Header().Get("Content-Type") != string(wire.AmazonStream) ||
+		if w.Code != http.StatusOK || seen.count.Load() != 0 || w.Header().Get("Content-Type") != amazonType ||
 			!strings.Contains(read, refusalText) || !strings.Contains(read, `messageStop {"stopReason":"`+want+`"}`) {
 			t.Errorf("%s: %d, asked %d times: %s", config, w.Code, seen.count.Load(), read)
 		}
@@ -217,7 +215,7 @@ func TestBedrockBrokenStreams(t *testing.T) {
 		"an exception":         {begun + amazonStream(failed), "provider_failed", "!modelStreamErrorException"},
 		"nothing":              {"", "aborted", "!internalServerException"},
 	} {
-		s := newSite(t, `{}`, answering(string(wire.AmazonStream), test.stream))
+		s := newSite(t, `{}`, answering(amazonType, test.stream))
 		w := s.post(converseStream, saidToBedrock("What is the capital of France?"))
 		read := amazonLines(t, w.Body.Bytes())
 		if r := s.receipts()[0]; r["outcome"] != test.outcome || !strings.Contains(read, test.want) || strings.Contains(read, "messageStop") {

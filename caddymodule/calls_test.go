@@ -110,6 +110,23 @@ var callingAPIs = []callingAPI{
 	{"gemini array", geminiArray, geminiQuestion, func(calls ...askedFor) (string, string) {
 		return geminiStream(geminiArray, geminiChunk("", "I "), geminiCalling("", calls...), geminiChunk("STOP", ""))
 	}, member("2.candidates.0.finishReason"), "STOP", "STOP"},
+	{"bedrock", converseWhole, saidToBedrock("What is the capital of France?"), func(calls ...askedFor) (string, string) {
+		blocks := `{"text":"I look."}`
+		for _, c := range calls {
+			blocks += fmt.Sprintf(`,{"toolUse":{"toolUseId":%q,"name":%q,"input":%s}}`, c.id, c.name, c.arguments)
+		}
+		return "application/json", `{"output":{"message":{"role":"assistant","content":[` + blocks + `]}},"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`
+	}, member("stopReason"), "tool_use", "end_turn"},
+	{"bedrock streamed", converseStream, saidToBedrock("What is the capital of France?"), func(calls ...askedFor) (string, string) {
+		lines := "messageStart {\"role\":\"assistant\"}\n" + bedrockDelta(0, `{"text":"I "}`) + bedrockDelta(0, `{"text":"look."}`) + bedrockStop(0)
+		for i, c := range calls {
+			half := len(c.arguments) / 2
+			lines += fmt.Sprintf(`contentBlockStart {"contentBlockIndex":%d,"start":{"toolUse":{"toolUseId":%q,"name":%q}}}`, i+1, c.id, c.name) + "\n" +
+				bedrockDelta(i+1, fmt.Sprintf(`{"toolUse":{"input":%q}}`, c.arguments[:half])) +
+				bedrockDelta(i+1, fmt.Sprintf(`{"toolUse":{"input":%q}}`, c.arguments[half:])) + bedrockStop(i+1)
+		}
+		return amazonType, amazonStream(lines + "messageStop {\"stopReason\":\"tool_use\"}\n" + bedrockMetadata)
+	}, amazonFinish, "tool_use", "end_turn"},
 	{"ollama", "/api/chat", ollamaAPIs[0].ask("What is the capital of France?", false), func(calls ...askedFor) (string, string) {
 		return "application/json", ollamaCalling(calls, `"done":true,"done_reason":"stop"`)
 	}, member("done_reason"), "stop", "stop"},

@@ -155,7 +155,7 @@ func (s samples) body(t *testing.T, section, marker string) (body string, ok boo
 		body = strings.TrimSpace(body)
 	}
 	body = strings.ReplaceAll(body, "MARKER", marker)
-	if strings.HasPrefix(section, "stream") && s.get("framing") == string(wire.AmazonStream) {
+	if strings.HasPrefix(section, "stream") && s.get("framing") == amazonType {
 		body = amazonStream(body)
 	}
 	return body, true
@@ -348,7 +348,7 @@ func refusalExamples(t *testing.T, all []samples) string {
 			switch {
 			case !example.streamed:
 				kind, text = "json", steady(indented(t, w.Body.Bytes()))
-			case s.get("framing") == string(wire.AmazonStream):
+			case s.get("framing") == amazonType:
 				text = amazonLines(t, w.Body.Bytes())
 			}
 			switch {
