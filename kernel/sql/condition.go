@@ -100,7 +100,7 @@ func alwaysTrue(s Statement, nested int) bool {
 		}
 		return complementary(parts)
 	}
-	if parts := splitAt(s, depth, "AND", "&&"); len(parts) > 1 && !betweenValues(s) {
+	if parts := splitAt(s, depth, "AND", "&&"); len(parts) > 1 && !(s.Is(1, "BETWEEN") && len(s) == 5) {
 		for _, p := range parts {
 			if !alwaysTrue(p, nested+1) {
 				return false
@@ -108,7 +108,24 @@ func alwaysTrue(s Statement, nested int) bool {
 		}
 		return true
 	}
+	if s.Is(0, "NOT") {
+		if holds, simple := opposed(unparenthesised(s[1:])); simple && alwaysTrue(holds, nested+1) {
+			return true
+		}
+	}
 	return constantComparison(s) || namesNothing(s) || failsNoRow(s)
+}
+
+// opposed is the condition that holds exactly where a comparison of two fails.
+func opposed(s Statement) (Statement, bool) {
+	if len(s) != 3 || s[1].Quoted {
+		return nil, false
+	}
+	if s.Is(1, "IS") && s.Is(2, "NULL") {
+		return Statement{s[0], s[1], {Text: "NOT", Depth: s[1].Depth}, s[2]}, true
+	}
+	other, known := opposite[s[1].Text]
+	return Statement{s[0], {Text: other, Depth: s[1].Depth}, s[2]}, known
 }
 
 // failsNoRow finds the comparisons that every row passes because of what they compare: a
@@ -140,7 +157,8 @@ func failsNoRow(s Statement) bool {
 	case s.Is(1, "NOT") && s.Is(2, "IN") && len(s) == 6 && keyColumn(column):
 		return s[4].Text == "0" || s[4].Text == "-1"
 	case s.Is(1, "BETWEEN") && len(s) == 5:
-		return s[2].Text == s[0].Text && s[4].Text == s[0].Text
+		everything := keyColumn(column) && (s.Is(2, "0", "1") || strings.HasPrefix(s[2].Text, "-")) && IsNumber(value) && len(value) > 9
+		return everything || s[2].Text == s[0].Text && s[4].Text == s[0].Text
 	case s.Is(1, "IN", "=") && len(s) == 5 && s.Is(2, "("):
 		return s[3].Text == s[0].Text
 	case s.Is(len(s)-2, "~", "~*", "REGEXP", "RLIKE") && s[len(s)-1].Quoted && len(s) < 7:
@@ -307,9 +325,9 @@ func constantComparison(s Statement) bool {
 	case s.Is(0, "NOT"):
 		return len(s) == 2 && (s.Is(1, "FALSE") || s[1].Text == "0")
 	case len(s) >= 4 && s.Is(1, "IS") && s.Is(2, "NOT") && s.Is(3, "NULL"):
-		return isValue(s[0])
+		return isValue(s[0]) || everyKey(s)
 	case len(s) == 3 && s.Is(1, "LIKE", "ILIKE"):
-		return strings.Trim(s[2].Text, "'\"%") == "" && strings.Contains(s[2].Text, "%")
+		return strings.Trim(s[2].Text, "'\"%_") == "" && strings.Contains(s[2].Text, "%")
 	case len(s) == 3 && s.Is(1, "~", "~*", "REGEXP", "RLIKE"):
 		return strings.Trim(s[2].Text, "'\"^$.*") == ""
 	case betweenValues(s):
@@ -321,10 +339,16 @@ func constantComparison(s Statement) bool {
 // everyKey reports whether a condition on a key holds for every row that there is:
 // keys are there, and begin at one.
 func everyKey(s Statement) bool {
-	if len(s) < 3 || s[0].Quoted || !keyColumn(s[0].Text) {
+	if len(s) < 3 || s[0].Quoted {
 		return false
 	}
 	value := s[2].Text
+	if foreignKey.MatchString(s[0].Name()) && len(s) == 3 {
+		return s[1].Text == ">" && strings.HasPrefix(value, "-") || s[1].Text == ">=" && (value == "0" || strings.HasPrefix(value, "-"))
+	}
+	if !keyColumn(s[0].Text) {
+		return false
+	}
 	switch s[1].Text {
 	case ">":
 		return value == "0" || value == "-1" || value == "-"
@@ -337,6 +361,10 @@ func everyKey(s Statement) bool {
 	}
 	return false
 }
+
+// foreignKey are columns that hold the keys of other tables. Some keep 0 for none, and no
+// one a number below.
+var foreignKey = regex.New(`^\w+_ID$`)
 
 func keyColumn(name string) bool {
 	name = name[strings.LastIndexByte(name, '.')+1:]

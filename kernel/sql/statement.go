@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/DataDog/go-sqllexer"
@@ -19,14 +20,21 @@ type Token struct {
 	Text   string
 	Quoted bool // it is a literal, with its quotes
 	Depth  int  // of the parentheses that it is in
+
+	literal string // of a literal: as it was written, with its quotes
 }
 
 // Name returns the token without the schema and the table before a name.
 func (t Token) Name() string { return t.Text[strings.LastIndexByte(t.Text, '.')+1:] }
 
-// Value returns what a literal holds, of a dollar quote as of an apostrophe.
-func (t Token) Value() string {
-	literal := strings.TrimLeft(t.Text, "NEnel")
+// Value returns what a literal holds, of a dollar quote as of an apostrophe, in upper case.
+func (t Token) Value() string { return unquoted(t.Text) }
+
+// written returns what a literal holds, in the case in which it was written.
+func (t Token) written() string { return unquoted(t.literal) }
+
+func unquoted(literal string) string {
+	literal = strings.TrimLeft(literal, "NEnel")
 	if strings.HasPrefix(literal, "$") {
 		if end := strings.IndexByte(literal[1:], '$'); end >= 0 {
 			tag := literal[:end+2]
@@ -44,6 +52,7 @@ func Statements(text string) []Statement {
 	all := make([]Token, 0, len(text)/usualToken) // of all statements, one behind the other
 	var ends []int
 	depth := 0
+	negative := false // the lexer takes id>-1 for id, >- and 1
 	if strings.Contains(text, "/*") {
 		text = plainComments.ReplaceAllString(text, " ") // the lexer loses what follows SCHEMA/**/
 	}
@@ -59,7 +68,8 @@ func Statements(text string) []Statement {
 		case sqllexer.SPACE, sqllexer.COMMENT, sqllexer.MULTILINE_COMMENT:
 			continue
 		}
-		value := strings.ToUpper(strings.TrimSpace(t.Value))
+		written := strings.TrimSpace(t.Value)
+		value := strings.ToUpper(written)
 		switch value {
 		case "":
 			continue
@@ -75,10 +85,21 @@ func Statements(text string) []Statement {
 		if t.Type == sqllexer.QUOTED_IDENT {
 			value = strings.Trim(value, "\"`[]")
 		}
-		all = append(all, Token{value, quoted, depth})
+		if !quoted {
+			written = ""
+		}
+		if comparison, signed := strings.CutSuffix(value, "-"); signed && slices.Contains(comparisons, comparison) {
+			value, negative = comparison, true
+		} else if negative {
+			value, negative = "-"+value, false
+		}
+		all = append(all, Token{value, quoted, depth, written})
 	}
 	return cutAt(all, ends)
 }
+
+// comparisons may stand right in front of a number with a sign.
+var comparisons = strings.Fields("= < > <= >= <> != == <=>")
 
 // usualToken is how long the tokens of most queries are, with the space behind them.
 const usualToken = 4
