@@ -89,6 +89,11 @@ func TestLineLimit(t *testing.T) {
 	if frames := splitLines(t, long+"\n"); len(frames) != 1 || string(frames[0].Data) != long {
 		t.Errorf("%d frames", len(frames))
 	}
+	for line, fits := range map[string]bool{"0123456\n": true, "01234567\n": false} {
+		if err := wire.NewSplitter(wire.Lines, 8).Push([]byte(line)); fits != (err == nil) {
+			t.Errorf("%q of 8 bytes at most: %v", line, err)
+		}
+	}
 	for _, pieces := range [][]string{{"{}\n0123456789\n{}\n"}, {"{}\n0123", "456789"}} {
 		s := wire.NewSplitter(wire.Lines, 8)
 		var err error

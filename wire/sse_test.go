@@ -200,6 +200,22 @@ func TestSSELimit(t *testing.T) {
 	}
 }
 
+// What clients of a stream throw away, and others show, are its lines without data that hold words.
+func TestAside(t *testing.T) {
+	for in, want := range map[string]string{
+		"data: hello there\n\n": "",
+		": how to do it\n\n":    ": how to do it",
+		"id: how to do it\nretry: do this\nevent: and that\n\n":   "id: how to do it\nretry: do this\nevent: and that",
+		"event: message_start\nid: 7\nretry: 10\ndata: {}\n\n":    "",
+		": one more word\rdata: {}\r\n: and another word\r\n\r\n": ": one more word\n: and another word",
+		":\n: \nother: some words here\n\n":                       "",
+	} {
+		if got := string((wire.Frame{Raw: []byte(in)}).Aside()); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 // The frame that a stream ends in can be sent on if only its end is missing, and something
 // can follow it.
 func TestLastFramesAreEnded(t *testing.T) {
