@@ -30,6 +30,13 @@ func TestFollowed(t *testing.T) {
 		"run(atob('cm0gLXJm'))":                                                                             "run('rm -rf')",
 		"# a comment\nrun(1)\n// another\nrun(2)":                                                           "\nrun(1)\n\nrun(2)",
 		"if a == 'x': run(a)":                                                                               "if a == 'x': run(a)", // compared, not bound
+		"$x = 'a'; $x =~ s/a/b/; run($x)":                                                                   "x = 'a'; 'a' =~ s/a/b/; run('a')",
+		"x = 'a'; x, y == f(); run(x)":                                                                      "x = 'a'; 'a', y == f(); run('a')",
+		"x = 'a'; y, x => f(); run(x)":                                                                      "x = 'a'; y, x => f(); run('a')",
+		"a { | x":                                                                                           "a { | x",
+		"loop { |x| run(x) }":                                                                               "loop { |x| run(x) }",
+		"{ |x| run(x) }":                                                                                    "{ |x| run(x) }",
+		"g(function() { foreach (glob('/a') as $f) { rm($f); } $b = 'x'; run($b); })":                       "g(function() { foreach (glob('/a') as $f) { rm(glob('/a')); } b = 'x'; run('x'); })",
 		"x = 'a'\nx = read()\nrun(x)":                                                                       "x = 'a'\nx = read()\nrun(read())",
 	} {
 		if got := r.Followed(program); got != want {
@@ -195,7 +202,7 @@ func FuzzProgram(f *testing.F) {
 	for _, program := range []string{
 		"import shutil as s\nroot = os.path.expanduser(\"~\")\nfor d in os.listdir(root):\n    s.rmtree(os.path.join(root, d))",
 		"const {rmSync: gone} = require('fs'); gone('/e' + 'tc')", "foreach (glob('/etc/*') as $f) { unlink($f); }", "a.each do |f| rm(f) end",
-		"s = 'a'\ns += s\ns += s\nrun(f\"{s}{s!r:>3}\")", "x = ['a', 'b'] * 9; y = x[::-1]; '%s' % (x)", "with a as b, c as d: ((([[[{{{", `'\x4\u00\1`,
+		"s = 'a'\ns += s\ns += s\nrun(f\"{s}{s!r:>3}\")", "x = ['a', 'b'] * 9; y = x[::-1]; '%s' % (x)", "with a as b, c as d: ((([[[{{{", `(let ((a "x") (b #p"y")) (f-g a b '(c))) ; d`, `'\x4\u00\1`,
 	} {
 		f.Add(program)
 	}
@@ -218,6 +225,9 @@ func FuzzProgram(f *testing.F) {
 			code.Place(code.Receiver(followed, c.Start))
 		}
 		code.PowerShell(code.PowerShellDecoded(program))
+		if lisp := code.Lisp(program); len(lisp) > 8*len(program)+8 {
+			t.Errorf("%d bytes of a Lisp became %d", len(program), len(lisp))
+		}
 		for _, s := range code.Strings(program) {
 			code.Decoded(s)
 		}

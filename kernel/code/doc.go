@@ -19,7 +19,8 @@
 //
 // Then [Calls] finds what is called, [Arguments] and [Receiver] with what and on what
 // (call.go), and [Place] tells which file or folder an expression names (place.go): here
-// "~/*". PowerShell joins and formats its literals in ways of its own (powershell.go). What it
+// "~/*". PowerShell joins and formats its literals in ways of its own (powershell.go), and a Lisp is
+// written with the marks of the others first (lisp.go). What it
 // cannot follow stays as it was written. It never runs anything, and the work is
 // bounded by [Reader.Spend] and by the length of the program.
 //

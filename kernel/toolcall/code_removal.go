@@ -33,7 +33,7 @@ var (
 // What takes away the file or the folder that its first argument names: by its name alone,
 // and as a member of what handles files. The last take away what they are called on.
 var (
-	removers       = words("rmtree rmSync rmdirSync unlinkSync removeSync emptyDirSync emptyDir RemoveAll rm_rf rm_r remove_tree remove_dir_all remove_entry_secure rimraf unlink rmdir removedirs send2trash deleteDirectory deleteRecursively")
+	removers       = words("rm rmtree rmSync rmdirSync unlinkSync removeSync emptyDirSync emptyDir RemoveAll rm_rf rm_r remove_tree remove_dir_all remove_entry_secure rimraf unlink rmdir removedirs send2trash deleteDirectory deleteRecursively dir_delete del_dir_r delete_directory delete_directory_tree delete_tree")
 	fileRemovers   = words("remove remove_file removeFile Remove rm delete deleteIfExists removeSync")
 	fileHandlers   = words("os fs fsp fse promises Deno lfs sftp File Files FileUtils Dir")
 	removalMethods = words("unlink rmdir rmtree remove delete deleteRecursively remove_p rmtree_p deleteDir")
@@ -45,7 +45,7 @@ func (r *reading) removals(text string, calls []code.Call) {
 		on := strings.TrimRight(c.On, ".:->")
 		args := code.Arguments(text, c.Open)
 		switch {
-		case len(args) > 0 && (removers[c.Name] || fileRemovers[c.Name] && fileHandlers[on]) && r.spend(costJudge*len(args[0])):
+		case len(args) > 0 && (removers[c.Name] || removers[on] && c.Name == "files" || fileRemovers[c.Name] && fileHandlers[on]) && r.spend(costJudge*len(args[0])):
 			r.takesAway(text[:c.Start], args[0])
 		case c.Name == "map" && len(args) > 1 && mapped.MatchString(args[0]):
 			r.takesAway(text[:c.Start], args[1])

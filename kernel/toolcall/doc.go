@@ -53,7 +53,8 @@
 //     shell_redirection.go), and so are arrays, functions, aliases, read, positional
 //     parameters, and files that the text writes itself (shell_binding.go, shell_written.go),
 //     what awk and sed make of lines (shell_awk.go, shell_sample.go), what settings add
-//     (shell_settings.go), what an ordinary tool is told to start (shell_hatch.go), and what
+//     (shell_settings.go), what an ordinary tool is told to start (shell_hatch.go), what
+//     a client of packages or of environments starts (shell_bringer.go), and what
 //     runs on another machine, in a container or in a terminal (shell_hop.go). What a command
 //     says by its words alone stands in tables by its name (shell_patterns.go,
 //     shell_services.go). A text that does not parse is searched for the gravest commands only

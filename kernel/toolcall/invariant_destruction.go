@@ -13,6 +13,8 @@ func (s *shell) destroys(name string, argv []string) {
 	switch {
 	case name == "rm" || name == "rmdir" || name == "del" || name == "erase" || name == "rd" || name == "Remove-Item" || name == "ri":
 		s.remove(name, argv)
+	case name == "rimraf":
+		s.remove(name, append([]string{name, "-r"}, argv[1:]...))
 	case strings.HasPrefix(name, "mkfs"), formats[name]:
 		s.formats(argv)
 	case name == "tar" && slices.Contains(argv, "--remove-files"):

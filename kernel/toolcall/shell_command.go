@@ -80,10 +80,7 @@ func (s *shell) command(argv []string, depth int) {
 // nestedCommand follows the commands that run what an argument says.
 func (s *shell) nestedCommand(name string, argv []string, depth int) {
 	shell, interpreter, windows := isShell(name), isInterpreter(name), isWindowsShell(name)
-	program, arguments, given := "", []string(nil), false
-	if shell || interpreter || windows {
-		program, arguments, given = programOf(argv)
-	}
+	program, arguments, given := programOf(argv)
 	switch {
 	case windows && given:
 		s.windows(program)
@@ -96,7 +93,12 @@ func (s *shell) nestedCommand(name string, argv []string, depth int) {
 		if i := slices.Index(argv, "-c"); i > 0 {
 			s.shellIn(wordAt(argv, i+1), s)
 		}
-	case interpreter && given:
+	case given:
+		if strings.HasPrefix(name, "ipython") {
+			for _, m := range cellCommand.FindAllStringSubmatch(program, maxRecipes) {
+				s.shellIn(m[1], s)
+			}
+		}
 		s.code(program)
 	case interpreter && slices.Contains(argv, "shell") && slices.Contains(argv, "-c"):
 		s.code(argv[len(argv)-1]) // Django's

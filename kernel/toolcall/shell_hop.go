@@ -55,7 +55,7 @@ var farShells = map[string]options{
 }
 
 // dashed are the clients whose command follows two dashes.
-var dashed = words("lxc incus lxc-attach mosh wsl wsl.exe multipass distrobox fab nomad gh flatpak-spawn toolbox railway virt-customize systemd-nspawn bwrap firejail proot fakeroot run-parts direnv conda mamba micromamba pipenv poetry uv bundle npm pnpm dotenv op doppler infisical aws-vault chamber with-contenv machinectl qm pct sshpass nsenter")
+var dashed = words("lxc incus lxc-attach mosh wsl wsl.exe multipass distrobox fab nomad gh flatpak-spawn toolbox railway virt-customize systemd-nspawn bwrap firejail proot fakeroot run-parts direnv conda mamba micromamba pipenv poetry uv bundle npm pnpm dotenv op doppler infisical aws-vault chamber with-contenv mise rtx devbox machinectl qm pct sshpass nsenter")
 
 // dashedOptions are those that also take it without.
 var dashedOptions = map[string]options{
@@ -241,6 +241,10 @@ var ssmCommands = regex.New(`(?s)\bcommands"?\s*[=:]\s*(.+)$`)
 
 // hops judges what a client runs elsewhere.
 func (s *shell) hops(name string, argv []string, depth int) {
+	if words := brought(name, argv); len(words) > 0 {
+		s.command(words, depth+1)
+		return
+	}
 	words := hop(name, argv)
 	if len(words) == 0 {
 		return

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/code"
@@ -20,7 +21,17 @@ var interpreters = map[string]options{
 	"php":       {values: "cdfz", text: "rBRE", longText: "--run --process-begin --process-code --process-end"},
 	"lua":       {values: "l", text: "e"},
 	"luajit":    {values: "lj", text: "e"},
+	"R":         {values: "fdg", text: "e", long: "--file --encoding --gui --debugger"},
 	"Rscript":   {text: "e"},
+	"ipython":   {text: "c"},
+	"tsx":       {values: "r", text: "ep", long: "--require --import --tsconfig", longText: "--eval --print"},
+	"ts-node":   {values: "rPCD", text: "ep", long: "--require --project --compiler", longText: "--eval --print"},
+	"swift":     {values: "DIFLl", text: "e"},
+	"kotlin":    {text: "e", long: "-cp -classpath"},
+	"kotlinc":   {text: "e", long: "-cp -classpath"},
+	"scala":     {text: "e"},
+	"raku":      {values: "IM", text: "e"},
+	"octave":    {values: "p", longText: "--eval"},
 	"osascript": {values: "ls", text: "e"},
 	"tclsh":     {},
 	"groovy":    {values: "cDx", text: "e"},
@@ -29,8 +40,30 @@ var interpreters = map[string]options{
 	"jshell":    {},
 }
 
+// lisps are the interpreters of a Lisp. Emacs takes its flags with one dash as well.
+var lisps = map[string]options{
+	"emacs":       {longText: "--eval --execute -eval -execute"},
+	"emacsclient": {values: "saf", text: "e", longText: "--eval"},
+	"guile":       {values: "lLxC", text: "c"},
+	"racket":      {values: "tlpruSAI", text: "e", longText: "--eval"},
+	"sbcl":        {long: "--load --core --dynamic-space-size", longText: "--eval"},
+	"clisp":       {values: "iMx", text: "x"},
+	"ecl":         {longText: "--eval -eval"},
+	"clojure":     {text: "e", longText: "--eval"},
+	"clj":         {text: "e", longText: "--eval"},
+	"bb":          {values: "f", text: "e", longText: "--eval"},
+	"janet":       {values: "l", text: "e"},
+	"fennel":      {text: "e", longText: "--eval"},
+}
+
+// programWords are the words behind which an interpreter has its program, to the end of the
+// command.
+var programWords = map[string]map[string]bool{
+	"deno": words("eval"), "crystal": words("eval"), "erl": words("-eval"), "matlab": words("-batch -r"), "rails": words("runner r"),
+}
+
 // shells read commands; those of Windows are read by windows.go.
-var shells = words("sh bash zsh dash ksh ash fish csh tcsh mksh rbash pwsh powershell cmd")
+var shells = words("sh bash zsh dash ksh ash fish csh tcsh mksh rbash yash osh ysh nu elvish xonsh pwsh powershell cmd")
 
 func isShell(name string) bool { return shells[programName(name)] }
 
@@ -46,6 +79,9 @@ func isWindowsShell(name string) bool {
 func interpreterOf(name string) (options, bool) {
 	n := programName(name)
 	o, known := interpreters[n]
+	if threaded, is := strings.CutSuffix(n, "t"); is && !known && threaded != "" && isDigit(threaded[len(threaded)-1]) {
+		n = threaded // python3.14t, without the global lock
+	}
 	if !known && n != "" && (isDigit(n[len(n)-1]) || n[len(n)-1] == '.') {
 		o, known = interpreters[strings.TrimRight(n, "0123456789.")]
 	}
@@ -69,26 +105,44 @@ func programOf(argv []string) (text string, arguments []string, given bool) {
 	case isShell(argv[0]):
 		return shellProgram(argv)
 	}
-	o, known := interpreterOf(argv[0])
-	if !known {
-		return "", nil, false
+	name := programName(argv[0])
+	if begins := programWords[name]; begins != nil {
+		if i := slices.IndexFunc(argv, func(w string) bool { return begins[w] }); i > 0 && i+1 < len(argv) {
+			return strings.Join(argv[i+1:], " "), nil, true
+		}
 	}
-	if len(argv) > 2 && programName(argv[0]) == "deno" && argv[1] == "eval" {
-		return strings.Join(argv[2:], " "), nil, true
+	if o, known := lisps[name]; known {
+		text, arguments, given = o.programs(argv)
+		return code.Lisp(text), arguments, given
 	}
-	for i := 1; i < len(argv); i++ {
-		if text, next, found := o.program(argv, i); found {
-			return text, argv[next:], true
-		}
-		if !strings.HasPrefix(argv[i], "-") || argv[i] == "-" || argv[i] == "--" {
-			return "", nil, false
-		}
-		if strings.HasPrefix(argv[i], "-m") {
-			return "", nil, false
-		}
-		i += o.valueWords(argv[i])
+	if o, known := interpreterOf(argv[0]); known {
+		return o.programs(argv)
 	}
 	return "", nil, false
+}
+
+// programs returns the program that the flags of an interpreter carry, a part in each of them,
+// and the words behind. All that stands behind -c belongs to the program.
+func (o options) programs(argv []string) (text string, arguments []string, given bool) {
+	var parts []string
+	i := 1
+	for i < len(argv) {
+		if part, next, found := o.program(argv, i); found {
+			parts = append(parts, part)
+			if i = next; o.text == "c" {
+				break
+			}
+			continue
+		}
+		if !strings.HasPrefix(argv[i], "-") || argv[i] == "-" || argv[i] == "--" || strings.HasPrefix(argv[i], "-m") {
+			break
+		}
+		i += 1 + o.valueWords(argv[i])
+	}
+	if parts == nil {
+		return "", nil, false
+	}
+	return strings.Join(parts, "\n"), argv[min(i, len(argv)):], true
 }
 
 // shellProgram reads the flags of a POSIX shell: -c stands anywhere among them,

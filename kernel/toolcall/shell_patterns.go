@@ -234,7 +234,7 @@ var databaseCommands = byCommand(
 	`wp: db (?:reset|drop|clean)\b`,
 	`drush: sql[-:]drop\b`,
 	`rails bin/rails: runner .*\b[A-Z]\w*\.(?:delete|destroy)_all\b`,
-	`influx: .*(?:DROP DATABASE|delete .*--start)`,
+	`influx: .*(?:DROP DATABASE|delete .*--start)|(?:bucket|org) delete\b`,
 	`cypher-shell: .*(?i:detach delete)`,
 	`redis-cli valkey-cli keydb-cli: (?:\S+ )*(?i:flushall|flushdb|shutdown|config set (?:dir|dbfilename|requirepass)|slaveof|replicaof|module load|debug (?:segfault|sleep)|acl (?:setuser|deluser)|cluster reset)\b`,
 )

@@ -63,9 +63,9 @@ var wrappers = map[string]options{
 	"setarch":     {operands: 1},
 	"linux64":     {}, "linux32": {}, "dumb-init": {}, "tini": {}, "catchsegv": {}, "softlimit": {values: "adfmnorst"}, "chpst": {values: "ubUendmopfc"},
 	"valgrind": {}, "perf": {operands: 1, values: "eo"}, "daemonize": {values: "acelopu"}, "runcon": {operands: 1}, "logsave": {operands: 1}, "aa-exec": {values: "p"}, "rlwrap": {},
-	"dbus-run-session": {},
-	"xvfb-run":         {values: "nefswp"},
-	"proxychains":      {values: "f"}, "proxychains4": {values: "f"}, "torsocks": {},
+	"dbus-run-session": {}, "cross-env": {}, "shx": {},
+	"xvfb-run":    {values: "nefswp"},
+	"proxychains": {values: "f"}, "proxychains4": {values: "f"}, "torsocks": {},
 	"ld.so": {long: "--library-path --preload"}, "ld-linux-x86-64.so.2": {long: "--library-path --preload"},
 }
 
@@ -108,9 +108,10 @@ func (o options) following(argv []string) []string {
 // and the index of the word after it.
 func (o options) program(argv []string, i int) (text string, next int, found bool) {
 	w := argv[i]
-	if strings.HasPrefix(w, "--") {
-		name, value, joined := strings.Cut(w, "=")
-		if !slices.Contains(strings.Fields(o.longText), name) {
+	name, value, joined := strings.Cut(w, "=")
+	long := slices.Contains(strings.Fields(o.longText), name)
+	if long || strings.HasPrefix(w, "--") {
+		if !long {
 			return "", 0, false
 		}
 		if joined {
@@ -123,7 +124,7 @@ func (o options) program(argv []string, i int) (text string, next int, found boo
 	}
 	for j := 1; j < len(w); j++ {
 		switch {
-		case strings.IndexByte(o.text, w[j]) >= 0 && j+1 < len(w):
+		case strings.IndexByte(o.text, w[j]) >= 0 && j+1 < len(w) && strings.Trim(w[j+1:], o.text) != "": // -pe is -p and -e
 			return w[j+1:], i + 1, true
 		case strings.IndexByte(o.text, w[j]) >= 0:
 			return wordAt(argv, i+1), min(i+2, len(argv)), true
