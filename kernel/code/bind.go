@@ -50,7 +50,7 @@ func (f *follower) binds(name string, start, end int) int {
 	if len(f.open) > 0 && f.open[len(f.open)-1] != '{' && !strings.HasPrefix(strings.TrimLeft(rest, " "), ":=") {
 		return 0
 	}
-	if next := strings.TrimLeft(rest, " \t"); next == "" || next[0] != '=' && next[0] != ':' && next[0] != ',' || strings.HasPrefix(next, "==") || strings.HasPrefix(next, "=>") {
+	if next := strings.TrimLeft(rest, " \t"); next == "" || next[0] != '=' && next[0] != ':' && next[0] != ',' && !strings.HasPrefix(next, "<-") || strings.HasPrefix(next, "==") || strings.HasPrefix(next, "=>") {
 		return 0
 	}
 	if strings.HasPrefix(strings.TrimLeft(rest, " \t"), "+=") {
@@ -59,6 +59,12 @@ func (f *follower) binds(name string, start, end int) int {
 	if m := assigned.FindStringSubmatch(rest[:min(len(rest), MaxValue)]); m != nil {
 		if after := rest[len(m[0]):]; strings.HasPrefix(after, "=") || strings.HasPrefix(after, "~") || strings.HasPrefix(after, ">") {
 			return 0
+		}
+		if m[2] != "" && !declared.MatchString(f.text[max(0, start-maxName):start]) {
+			return 0 // if name: other = value
+		}
+		if _, known := f.values[name]; known && m[3] == "<-" {
+			return 0 // of another language, less than the negative
 		}
 		f.waits(append([]string{name}, namesIn(m[1])...), false, m[0], name)
 		return end + len(m[0])
@@ -151,7 +157,8 @@ var (
 	pythonFrom  = regexp.MustCompile(`^from\s+([\w.]+)\s+import\s+([^#]+)$`)
 	scriptFrom  = regexp.MustCompile(`^import\s+(.*?)\s+from\s+['"]([^'"]+)['"]$`)
 	pulledApart = regexp.MustCompile(`^\s*[\[{(]([^{}()=\[\]]{1,400})[\]})]\s*=\s*`)
-	assigned    = regexp.MustCompile(`^((?:\s*,\s*\$?\w+){0,4})[ \t]*(?::[ \t]*[\w.\[\], |]{1,60})?[ \t]*:?=[ \t]*`)
+	assigned    = regexp.MustCompile(`^((?:\s*,\s*\$?\w+){0,4})[ \t]*(:[ \t]*&?[\w.\[\], |]{1,60}(?:<[\w.,& \[\]]{1,40}>)?)?[ \t]*(:?=|<-)[ \t]*`)
+	declared    = regexp.MustCompile(`(?:^|[\n;{(,]|\b(?:let|mut|const|var|val|lateinit|final|static|readonly|public|private|protected|export))[ \t]*$`)
 	asNames     = regexp.MustCompile(`^\s+((?:\$?\w+\s*=>\s*)?\(?[\w$, ]{1,80})`)
 	asLoop      = regexp.MustCompile(`^\s*\(\s*`)
 	loops       = []*regexp.Regexp{

@@ -21,11 +21,12 @@ func Calls(text string) []Call {
 		if text[i] != '(' {
 			continue
 		}
-		start := wordBefore(text, i)
-		if start == i {
+		end := len(strings.TrimSuffix(text[:i], "!")) // of a name in Ruby, Elixir and Rust
+		start := wordBefore(text, end)
+		if start == end {
 			continue
 		}
-		c := Call{Name: text[start:i], Start: start, Open: i}
+		c := Call{Name: text[start:end], Start: start, Open: i}
 		for _, mark := range []string{".", "->", "::"} {
 			if strings.HasSuffix(text[:start], mark) {
 				end := start - len(mark)

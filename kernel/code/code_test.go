@@ -33,11 +33,20 @@ func TestFollowed(t *testing.T) {
 		"$x = 'a'; $x =~ s/a/b/; run($x)":                                                                   "x = 'a'; 'a' =~ s/a/b/; run('a')",
 		"x = 'a'; x, y == f(); run(x)":                                                                      "x = 'a'; 'a', y == f(); run('a')",
 		"x = 'a'; y, x => f(); run(x)":                                                                      "x = 'a'; y, x => f(); run('a')",
-		"a { | x":                                                                                           "a { | x",
-		"loop { |x| run(x) }":                                                                               "loop { |x| run(x) }",
-		"{ |x| run(x) }":                                                                                    "{ |x| run(x) }",
-		"g(function() { foreach (glob('/a') as $f) { rm($f); } $b = 'x'; run($b); })":                       "g(function() { foreach (glob('/a') as $f) { rm(glob('/a')); } b = 'x'; run('x'); })",
-		"x = 'a'\nx = read()\nrun(x)":                                                                       "x = 'a'\nx = read()\nrun(read())",
+		"d <- '~'; unlink(d)":                                                                               "d <- '~'; unlink('~')",
+		"d <- '~'; e <- c(d, 'x'); unlink(e)":                                                               "d <- '~'; e <- c('~', 'x'); unlink(c('~', 'x'))",
+		"d = '/home'; d <- 1; rmtree(d)":                                                                    "d = '/home'; '/home' <- 1; rmtree('/home')", // less than -1
+		"let d: &str = '/home'; rm(d)":                                                                      "let d: &str = '/home'; rm('/home')",
+		"const d: Array<string> = ['a']; rm(d)":                                                             "const d: Array<string> = ['a']; rm(['a'])",
+		"d: str | None = '/home'\nrm(d)":                                                                    "d: str | None = '/home'\nrm('/home')",
+		"d = '/home'\nif d: x = 1\nrmtree(d)":                                                               "d = '/home'\nif '/home': x = 1\nrmtree('/home')",
+		"d = '/home'; f(d) if d else 0; e = d if d: y = 2; rmtree(d)":                                       "d = '/home'; f('/home') if '/home' else 0; e = '/home' if '/home': y = 2; rmtree('/home')",
+		"def f(self):\n    d: str = '/home'\n    rm(d)":                                                     "def f(self):\n    d: str = '/home'\n    rm('/home')",
+		"a { | x":             "a { | x",
+		"loop { |x| run(x) }": "loop { |x| run(x) }",
+		"{ |x| run(x) }":      "{ |x| run(x) }",
+		"g(function() { foreach (glob('/a') as $f) { rm($f); } $b = 'x'; run($b); })": "g(function() { foreach (glob('/a') as $f) { rm(glob('/a')); } b = 'x'; run('x'); })",
+		"x = 'a'\nx = read()\nrun(x)": "x = 'a'\nx = read()\nrun(read())",
 	} {
 		if got := r.Followed(program); got != want {
 			t.Errorf("%q\n got %q\nwant %q", program, got, want)
@@ -68,7 +77,7 @@ func TestFollowedWithinABound(t *testing.T) {
 
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	const program = `os.path.rm(a, f(1, "x,y"), [2, 3]); $db->drop(); Dir::rmdir ('x'); plain('('`
+	const program = `os.path.rm(a, f(1, "x,y"), [2, 3]); $db->drop!(); Dir::rmdir ('x'); !('y'); plain('('`
 	for n, want := range []struct {
 		name, on, receiver string
 		arguments          []string
@@ -107,6 +116,12 @@ func TestPlaces(t *testing.T) {
 		"Path('/var').glob('*.log')":                 "/var/*.log",
 		"'/a' . '/b'":                                "/a/b",
 		"'/a/' + name":                               "/a/?",
+		"paste0('/ho', 'me')":                        "/home",
+		"file.path('/', 'home')":                     "/home",
+		"path.expand('~/x')":                         "~/x",
+		"list.files('/srv', full.names=TRUE)":        "/srv/*",
+		"NSHomeDirectory()":                          "~",
+		"System.user_home!()":                        "~",
 		"(('/a'))":                                   "/a",
 	} {
 		if got, known := code.Place(expression); got != want || !known {
@@ -216,7 +231,7 @@ func FuzzProgram(f *testing.F) {
 			t.Errorf("%d bytes became %d", len(program), len(followed))
 		}
 		for _, c := range code.Calls(followed) {
-			if followed[c.Open] != '(' || c.Start > c.Open || !strings.HasSuffix(followed[:c.Open], c.Name) {
+			if followed[c.Open] != '(' || c.Start > c.Open || !strings.HasSuffix(strings.TrimSuffix(followed[:c.Open], "!"), c.Name) {
 				t.Errorf("%+v", c)
 			}
 			for _, argument := range code.Arguments(followed, c.Open) {

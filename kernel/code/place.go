@@ -111,11 +111,11 @@ func membersOf(e string) []member {
 }
 
 var (
-	homes      = prose.Set("home homedir UserHomeDir get_home expanduser")
-	listings   = prose.Set("listdir scandir walk fwalk readdirSync readdir opendirSync opendir children each_child entries foreach glob iglob ReadDir Readdir WalkDir Walk Glob RecursiveDirectoryIterator DirectoryIterator FilesystemIterator dir listFiles list newDirectoryStream globSync")
+	homes      = prose.Set("home homedir user_home NSHomeDirectory UserHomeDir get_home expanduser")
+	listings   = prose.Set("listdir scandir walk fwalk readdirSync readdir opendirSync opendir children each_child entries foreach glob iglob ReadDir Readdir WalkDir Walk Glob RecursiveDirectoryIterator DirectoryIterator FilesystemIterator dir listFiles list newDirectoryStream globSync files dir_ls")
 	listsSelf  = prose.Set("iterdir children each_child entries")
-	joinsPath  = prose.Set("join Join joinpath Path PurePath PosixPath resolve File catfile")
-	keepsPlace = prose.Set("str list sorted set iter tuple reversed String abspath realpath normpath normalize fspath as_posix absolute expanduser expandvars getPathname getRealPath toString forEach map filter then iterator_to_array RecursiveIteratorIterator from Array fsencode resolve to_s to_path values each")
+	joinsPath  = prose.Set("path join Join joinpath Path PurePath PosixPath resolve File catfile")
+	keepsPlace = prose.Set("expand str list sorted set iter tuple reversed String abspath realpath normpath normalize fspath as_posix absolute expanduser expandvars getPathname getRealPath toString forEach map filter then iterator_to_array RecursiveIteratorIterator from Array fsencode resolve to_s to_path values each")
 )
 
 // placeOfMembers follows the members from left to right.
@@ -154,6 +154,8 @@ func placeOfMembers(members []member, depth int) (string, bool) {
 			}
 		case !known && m.called && joinsPath[m.name]:
 			place, known = joinedPlace(m.args, "/", depth)
+		case !known && m.called && m.name == "paste0": // of R
+			place, known = joinedPlace(m.args, "", depth)
 		case !known && m.called && keepsPlace[m.name]:
 			place, known = placeOf(first, depth+1)
 		}
