@@ -444,6 +444,7 @@ func TestResponsesCallsThatStay(t *testing.T) {
 		"two items of one id":         responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"a"}}`, `{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","id":"a"}}`),
 		"an item without an index":    responsesStream(`{"type":"response.output_item.added","item":{"type":"function_call","id":"a"}}`),
 		"a call in what was sent":     responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"message"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"canary"}`),
+		"a frame that is cut":         responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call"}}`, `{"type":"canary`),
 		"no such call":                responsesStream(`{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call"}}`),
 		"a computer":                  responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"computer_call"}}`),
 	} {
@@ -455,6 +456,24 @@ func TestResponsesCallsThatStay(t *testing.T) {
 		got, err := writer.(wire.StreamCallEditor).WithoutCalls(frames, []wire.BlockedCall{{Key: "1", Note: "n"}})
 		if !errors.Is(err, wire.ErrCalls) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
+
+// Of a stream that is longer than what is kept of it nobody knows what its end would repeat.
+func TestResponsesLongStreamsKeepTheirCalls(t *testing.T) {
+	call := responsesStream(`{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"b","call_id":"c","name":"f"}}`)
+	for times, fits := range map[int]bool{1: true, 2: false} {
+		d := dialect(t, "openai_responses")
+		writer := d.Stream()
+		writer.Sent(split(t, d, responsesStream(`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"a"}}`))[0])
+		long := split(t, d, responsesStream(`{"type":"response.output_text.delta","output_index":0,"item_id":"a","content_index":0,"delta":"`+strings.Repeat("x", wire.MaxFrame*3/4)+`"}`))[0]
+		for range times {
+			writer.Sent(long)
+		}
+		_, err := writer.(wire.StreamCallEditor).WithoutCalls(split(t, d, call), []wire.BlockedCall{{Key: "1", Note: "n"}})
+		if fits != (err == nil) || err != nil && !errors.Is(err, wire.ErrCalls) {
+			t.Errorf("%d times: %v", times, err)
 		}
 	}
 }
