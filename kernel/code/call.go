@@ -56,7 +56,8 @@ func Arguments(text string, i int) []string {
 	return nil
 }
 
-// argumentsIn cuts the text between the brackets of a call.
+// argumentsIn cuts the text between the brackets of a call. In Julia a semicolon stands in front
+// of the arguments that have names.
 func argumentsIn(text string) []string {
 	var out []string
 	depth, from := 0, 0
@@ -70,7 +71,7 @@ func argumentsIn(text string) []string {
 			depth++
 		case c == ')' || c == ']' || c == '}':
 			depth--
-		case c == ',' && depth == 0:
+		case (c == ',' || c == ';') && depth == 0:
 			out = append(out, text[from:i])
 			from = i + 1
 		}

@@ -101,6 +101,14 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// Julia has a semicolon in front of the arguments with names.
+func TestArgumentsWithNames(t *testing.T) {
+	t.Parallel()
+	if got := code.Arguments("rm(homedir(); force=true)", 2); !slices.Equal(got, []string{"homedir()", " force=true"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // Places are told as far as the text tells them: ? is a part that is not known.
 func TestPlaces(t *testing.T) {
 	t.Parallel()

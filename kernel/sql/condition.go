@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caddy-lex/lex/kernel/regex"
@@ -19,11 +20,26 @@ const (
 	maxAlternation = 16
 )
 
-// ByKey reports whether a condition asks for one key, or for some.
-func (s Statement) ByKey() bool {
+// ByKey reports whether a condition asks for one key, or for some, whatever else it asks for.
+func (s Statement) ByKey() bool { return len(s) <= maxCondition && byKey(s, 0) }
+
+// byKey reads a condition that stands in so many others: each of its alternatives asks for a
+// key, and one of what has to hold together.
+func byKey(s Statement, nested int) bool {
+	s = unparenthesised(s)
+	if len(s) == 0 || nested > maxAlternation {
+		return false
+	}
+	asks := func(part Statement) bool { return byKey(part, nested+1) }
+	if parts := splitAt(s, s[0].Depth, "OR", "||"); len(parts) > 1 {
+		return !slices.ContainsFunc(parts, func(part Statement) bool { return !asks(part) })
+	}
+	if parts := splitAt(s, s[0].Depth, "AND", "&&"); len(parts) > 1 {
+		return slices.ContainsFunc(parts, asks)
+	}
 	for j := range s {
 		column := s[j].Name()
-		if s.Is(j, "OR", "NOT") {
+		if s.Is(j, "NOT") {
 			return false
 		}
 		if s.Is(j+1, "=", "IN") && pickingColumn.MatchString(column) && !endsInID.MatchString(column) {

@@ -15,10 +15,12 @@ var bringers = map[string]bringer{
 	"npx": {"", options{values: "p", long: "--package"}}, "pnpx": {"", options{values: "p", long: "--package"}},
 	"bunx": {"", options{values: "p", long: "--package"}}, "bun": {"x", options{}}, "corepack": {},
 	"npm": {"exec x", options{values: "pw", long: "--package --workspace"}}, "pnpm": {"exec dlx", options{long: "--package"}}, "yarn": {"exec dlx", options{values: "p", long: "--package"}},
+	"uv":  {"run tool", options{values: "p", long: "--from --with --with-editable --with-requirements --python --project --directory --env-file --extra --group --package --index --default-index --index-url --config-file --cache-dir"}},
 	"uvx": {"", options{values: "pw", long: "--from --with --python --index"}}, "pipx": {"run", options{long: "--spec --python --pip-args --index-url"}},
 	"rye": {"run", options{}}, "pdm": {"run", options{values: "p", long: "--project --venv"}}, "hatch": {"run", options{}}, "pixi": {"run", options{values: "e", long: "--environment --manifest-path"}},
-	"mamba": {"run", options{values: "npe", long: "--name --prefix"}}, "micromamba": {"run", options{values: "npe", long: "--name --prefix"}},
-	"asdf": {"exec", options{}}, "volta": {"run", options{long: "--node --npm --pnpm --yarn"}}, "devbox": {"run", options{values: "ce", long: "--config --env"}},
+	"poetry": {"run", options{}}, "pipenv": {"run", options{}}, "bundle": {"exec", options{}},
+	"conda": {"run", options{values: "npe", long: "--name --prefix"}}, "mamba": {"run", options{values: "npe", long: "--name --prefix"}}, "micromamba": {"run", options{values: "npe", long: "--name --prefix"}},
+	"asdf": {"exec", options{}}, "mise": {"exec x", options{}}, "volta": {"run", options{long: "--node --npm --pnpm --yarn"}}, "devbox": {"run", options{values: "ce", long: "--config --env"}},
 }
 
 // brought is the command that a bringer starts; nil if the command is none, or starts nothing.
@@ -32,10 +34,20 @@ func brought(name string, argv []string) []string {
 		if at == 0 || !slices.Contains(strings.Fields(b.verbs), argv[at]) {
 			return nil
 		}
-		argv = argv[at:]
+		if argv = argv[at:]; argv[0] == "tool" { // uv tool run
+			if argv = argv[1:]; wordAt(argv, 0) != "run" {
+				return nil
+			}
+		}
+	}
+	if at := slices.Index(argv, "--"); at > 0 && name == "mise" { // behind the tools that it brings
+		return argv[at+1:]
 	}
 	run := slices.Clone(b.following(argv))
-	if len(run) > 0 {
+	switch {
+	case name == "uv" && len(run) == 0 && slices.Contains(argv, "-"):
+		return []string{"python", "-"}
+	case len(run) > 0:
 		if at := strings.LastIndexByte(run[0], '@'); at > 0 { // rimraf@6
 			run[0] = run[0][:at]
 		}

@@ -55,13 +55,12 @@ var farShells = map[string]options{
 }
 
 // dashed are the clients whose command follows two dashes.
-var dashed = words("lxc incus lxc-attach mosh wsl wsl.exe multipass distrobox fab nomad gh flatpak-spawn toolbox railway virt-customize systemd-nspawn bwrap firejail proot fakeroot run-parts direnv conda mamba micromamba pipenv poetry uv bundle npm pnpm dotenv op doppler infisical aws-vault chamber with-contenv mise rtx devbox machinectl qm pct sshpass nsenter")
+var dashed = words("lxc incus lxc-attach mosh wsl wsl.exe multipass distrobox fab nomad gh flatpak-spawn toolbox railway virt-customize systemd-nspawn bwrap firejail proot fakeroot run-parts direnv npm pnpm dotenv op doppler infisical aws-vault chamber with-contenv machinectl qm pct sshpass nsenter")
 
 // dashedOptions are those that also take it without.
 var dashedOptions = map[string]options{
 	"sshpass": {values: "pfdP"}, "fakeroot": {values: "isbf"}, "firejail": {}, "proot": {values: "rbwq"}, "direnv": {operands: 2},
-	"flatpak-spawn": {}, "wsl": {values: "deu"}, "poetry": {operands: 1}, "pipenv": {operands: 1}, "conda": {values: "np", operands: 1},
-	"uv": {operands: 1}, "bundle": {operands: 1}, "lxc-attach": {values: "n"}, "aws-vault": {operands: 2}, "systemd-nspawn": {values: "DMiu"},
+	"flatpak-spawn": {}, "wsl": {values: "deu"}, "lxc-attach": {values: "n"}, "aws-vault": {operands: 2}, "systemd-nspawn": {values: "DMiu"},
 	"dotenv": {values: "ef"}, "nomad": {},
 }
 

@@ -165,10 +165,18 @@ func wordAt(argv []string, i int) string {
 func unwrap(argv []string) []string {
 	for depth := 0; depth <= maxNested; depth++ {
 		argv = unassigned(argv)
-		if len(argv) == 0 || !isWrapper(argv[0]) {
+		if len(argv) == 0 {
 			return argv
 		}
-		argv = wrappedCommand(argv)
+		run := brought(programName(argv[0]), argv)
+		switch {
+		case isWrapper(argv[0]):
+			argv = wrappedCommand(argv)
+		case len(run) > 0:
+			argv = run
+		default:
+			return argv
+		}
 	}
 	return argv
 }

@@ -127,7 +127,11 @@ func (s *shell) comesFromElsewhere(name string) bool {
 
 // builds judges the tools that run what a folder says they should.
 func (s *shell) builds(argv []string) {
-	line := strings.Join(argv, " ")
+	brings := len(argv) // words up to the program that is brought, whose own words may name any address
+	if run := brought(programName(argv[0]), argv); len(run) > 0 {
+		brings = max(0, len(argv)-len(run)) + 1
+	}
+	line := strings.Join(argv[:min(brings, len(argv))], " ")
 	if remoteInstall.MatchString(line) && !ownIndex.MatchString(line) {
 		s.breaks(RemoteCodeExecution)
 	}
