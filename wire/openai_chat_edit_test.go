@@ -234,6 +234,14 @@ func TestChatStreamWithoutCalls(t *testing.T) {
 			role + strings.Replace(frame(chatPieces(chatPiece{0, "a", "f", "{}"}), "null"), `"id":"a"`, `"extra_content":{"google":{"thought_signature":"x"}},"id":"a"`, 1) + g(1),
 			role + strings.Replace(g(0), `"tool_calls":[{`, `"tool_calls":[{"extra_content":{"google":{"thought_signature":"x"}},`, 1) + note("No F."),
 		},
+		"Gemini's signature, and two that are blocked": {
+			role + strings.Replace(frame(chatPieces(chatPiece{0, "a", "f", "{}"}), "null"), `"id":"a"`, `"extra_content":{"google":{"thought_signature":"x"}},"id":"a"`, 1) + frame(chatPieces(chatPiece{1, "c", "f", "{}"}), "null") + g(2),
+			role + strings.Replace(g(0), `"tool_calls":[{`, `"tool_calls":[{"extra_content":{"google":{"thought_signature":"x"}},`, 1) + note(`No F.\nNo F.`),
+		},
+		"a text, and then nothing": {
+			role + frame(`{"content":"Hm."}`, "null") + frame(`{}`, "null") + frame(f, "null") + frame(`{}`, `"tool_calls"`),
+			role + frame(`{"content":"Hm."}`, "null") + frame(`{}`, "null") + note(`\n\nNo F.`) + frame(`{}`, `"stop"`),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls, err := gather(t, "openai_chat", []byte(test.stream))
