@@ -200,19 +200,26 @@ func TestTransliterate(t *testing.T) {
 func TestPowerShell(t *testing.T) {
 	t.Parallel()
 	for program, want := range map[string]string{
-		`& ('rem' + 'ove-item') x`:                   "& remove-item x",
-		`$x = -join (114,109)`:                       "$x = 'rm'",
-		`$x = -join 'cba'[2..0]`:                     "$x = 'abc'",
-		`$x = 'a','b' -join '-'`:                     "$x ='a-b'",
-		`$x = [string]::join('', 'a', 'b')`:          "$x = 'ab'",
-		`$x = 'x1y'.replace('1', '2')`:               "$x = 'x2y'",
-		`$x = 'x1y' -replace '1','2'`:                "$x = 'x2y'",
-		`$x = '{1}{0}' -f 'b','a'`:                   "$x = 'ab'",
-		`$a = 'x'; get-item ("$a" + 'y')`:            "$a = 'x'; get-item 'xy'",
-		`$x = [ipaddress]2852039166`:                 "$x = '169.254.169.254'",
-		`$o.('de' + 'lete')()`:                       "$o.delete()",
-		`get-item x`:                                 "get-item x",
-		`'a' + '` + strings.Repeat("b", 1<<14) + `'`: `'a' + '` + strings.Repeat("b", 1<<14) + `'`, // too long
+		`& ('rem' + 'ove-item') x`:                                   "& remove-item x",
+		`$x = -join (114,109)`:                                       "$x = 'rm'",
+		`$x = -join 'cba'[2..0]`:                                     "$x = 'abc'",
+		`$x = -join 'xxmr'[3..2]`:                                    "$x = 'rm'",
+		`$x = -join 'xxrm'[2..3]`:                                    "$x = 'rm'",
+		`$x = -join 'xxmr'[-1..-2]`:                                  "$x = 'rm'",
+		`$x = -join 'rm'[0..9]`:                                      "$x = 'rm'",
+		`$x = -join 'rm'[0..999999999]`:                              "$x = -join 'rm'[0..999999999]",
+		`$x = -join 'rm'[-9223372036854775808..9223372036854775807]`: "$x = -join 'rm'[-9223372036854775808..9223372036854775807]",
+		`$x = -join 'rm'[7..9]`:                                      "$x = -join 'rm'[7..9]",
+		`$x = 'a','b' -join '-'`:                                     "$x ='a-b'",
+		`$x = [string]::join('', 'a', 'b')`:                          "$x = 'ab'",
+		`$x = 'x1y'.replace('1', '2')`:                               "$x = 'x2y'",
+		`$x = 'x1y' -replace '1','2'`:                                "$x = 'x2y'",
+		`$x = '{1}{0}' -f 'b','a'`:                                   "$x = 'ab'",
+		`$a = 'x'; get-item ("$a" + 'y')`:                            "$a = 'x'; get-item 'xy'",
+		`$x = [ipaddress]2852039166`:                                 "$x = '169.254.169.254'",
+		`$o.('de' + 'lete')()`:                                       "$o.delete()",
+		`get-item x`:                                                 "get-item x",
+		`'a' + '` + strings.Repeat("b", 1<<14) + `'`:                 `'a' + '` + strings.Repeat("b", 1<<14) + `'`, // too long
 	} {
 		if got := code.PowerShell(program); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 			t.Errorf("%.80s\n got %.80q\nwant %.80q", program, got, want)

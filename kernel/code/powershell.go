@@ -1,6 +1,7 @@
 package code
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"net/netip"
@@ -83,11 +84,22 @@ var psOperations = []psOperation{
 		text := []rune(Bare(m[1]))
 		from, err := strconv.Atoi(m[2])
 		to, err2 := strconv.Atoi(m[3])
-		if err != nil || err2 != nil || from < to && from >= 0 || len(text) == 0 {
+		if err != nil || err2 != nil || max(from, to) > MaxValue || min(from, to) < -MaxValue {
 			return "", false
 		}
-		slices.Reverse(text)
-		return string(text), true
+		var out []rune
+		for at, step := from, cmp.Compare(to, from); ; at += step {
+			n := at
+			if n < 0 { // from the end
+				n += len(text)
+			}
+			if n >= 0 && n < len(text) {
+				out = append(out, text[n])
+			}
+			if at == to {
+				return string(out), len(out) > 0
+			}
+		}
 	}},
 	{regex.New(`-join\s*@?\(?\s*@?\(?\s*(` + psText + `(?:\s*,\s*` + psText + `)+)\s*\)?`), func(m []string) (string, bool) {
 		return strings.Join(psList(m[1]), ""), true

@@ -116,7 +116,7 @@ func alwaysTrue(s Statement, nested int) bool {
 		}
 		return complementary(parts)
 	}
-	if parts := splitAt(s, depth, "AND", "&&"); len(parts) > 1 && !(s.Is(1, "BETWEEN") && len(s) == 5) {
+	if parts := splitAt(s, depth, "AND", "&&"); len(parts) > 1 && (!s.Is(1, "BETWEEN") || len(s) != 5) {
 		for _, p := range parts {
 			if !alwaysTrue(p, nested+1) {
 				return false
