@@ -50,6 +50,8 @@ func TestFollowed(t *testing.T) {
 		"x = 1 // 2\nrun(x)":                                                                                "x = 1 // 2\nrun(1 // 2)",
 		"abc'x'":                                                                                            "abc'x'",
 		"a { | x":                                                                                           "a { | x",
+		"ids.each { |d| del(d) }":                                                                           "ids.each { |ids| del(ids) }",
+		"ids.each do |d|\n  del(d)\nend":                                                                    "ids.each { |ids|\n  del(ids)\nend",
 		"loop { |x| run(x) }":                                                                               "loop { |x| run(x) }",
 		"{ |x| run(x) }":                                                                                    "{ |x| run(x) }",
 		"g(function() { foreach (glob('/a') as $f) { rm($f); } $b = 'x'; run($b); })": "g(function() { foreach (glob('/a') as $f) { rm(glob('/a')); } b = 'x'; run('x'); })",
