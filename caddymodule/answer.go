@@ -509,7 +509,7 @@ func (a *governedAnswer) readForeign(body []byte, listed bool) govern.Answer {
 		return a.assembled(gate)
 	}
 	a.assessed.SuspectCalls(body)
-	if !listed {
+	if !listed && len(body) > 0 {
 		a.opened.Coverage.NotKnown("response", "not the dialect's JSON", len(body))
 	}
 	if !a.inspectsUnknown() {

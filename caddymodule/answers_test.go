@@ -147,6 +147,23 @@ func TestEveryChoiceIsJudged(t *testing.T) {
 	}
 }
 
+// Of an answer without a body nothing is left unread, so that unknown block has nothing against it.
+func TestEmptyAnswersAreNotUnknown(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusNoContent, http.StatusNotModified} {
+		for _, request := range []string{chatQuestion, chatStreamed} {
+			s := newSite(t, `{"unknown":"block"}`, func(w http.ResponseWriter, _ *http.Request) error {
+				w.WriteHeader(status)
+				return nil
+			})
+			w := s.post("/v1/chat/completions", request)
+			receipt := s.receipts()[0]
+			if unknown := receipt["coverage"].(map[string]any)["unknown"].([]any); w.Code != status || w.Body.Len() != 0 || receipt["outcome"] != "answered" || len(unknown) != 0 {
+				t.Errorf("%d became %d %s: %v, unknown %v", status, w.Code, w.Body, receipt["outcome"], unknown)
+			}
+		}
+	}
+}
+
 // However an upstream spells an answer that gives in, it does not leave.
 func TestOddAnswersAreRead(t *testing.T) {
 	frame := func(data string) string { return "data: " + data + "\n\n" }
