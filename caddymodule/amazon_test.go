@@ -55,18 +55,44 @@ func amazonLines(t testing.TB, stream []byte) string {
 	return out.String()
 }
 
-// amazonFinish is why an answer of Converse ends.
-func amazonFinish(stream string) string {
+// amazonPayloads are the payloads of a stream, and how many bytes from its first message on
+// that cannot be read.
+func amazonPayloads(stream string) (payloads []gjson.Result, rest int) {
 	for in := strings.NewReader(stream); in.Len() > 0; {
+		rest = in.Len()
 		message, err := eventstream.NewDecoder().Decode(in, nil)
 		if err != nil {
-			return err.Error()
+			return payloads, rest
 		}
-		if reason := gjson.GetBytes(message.Payload, "stopReason"); reason.Exists() {
-			return reason.Str
+		payloads = append(payloads, gjson.ParseBytes(message.Payload))
+	}
+	return payloads, 0
+}
+
+// rewritten replaces texts in an answer. The messages of Amazon's encoding get new lengths then.
+func rewritten(body string, pairs ...string) string {
+	replace := strings.NewReplacer(pairs...).Replace
+	var out bytes.Buffer
+	for in := strings.NewReader(body); in.Len() > 0; {
+		message, err := eventstream.NewDecoder().Decode(in, nil)
+		if err != nil {
+			return replace(body)
+		}
+		message.Payload = []byte(replace(string(message.Payload)))
+		if err := eventstream.NewEncoder().Encode(&out, message); err != nil {
+			panic(err)
 		}
 	}
-	return ""
+	return out.String()
+}
+
+// amazonFinish is why an answer of Converse ends.
+func amazonFinish(stream string) (reason string) {
+	payloads, _ := amazonPayloads(stream)
+	for _, payload := range payloads {
+		reason += payload.Get("stopReason").Str
+	}
+	return reason
 }
 
 // bedrockDelta and bedrockStop are lines of a stream of Converse.

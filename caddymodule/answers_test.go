@@ -436,6 +436,9 @@ func readable(contentType, body string) bool {
 	switch contentType {
 	case "application/json":
 		return json.Valid([]byte(body))
+	case amazonType:
+		_, rest := amazonPayloads(body)
+		return rest == 0
 	case "text/event-stream":
 		if !strings.HasSuffix(body, "\n\n") && !strings.HasSuffix(body, "\r\n\r\n") {
 			return false

@@ -73,7 +73,7 @@ func TestCallsWhoseNamesAreNoText(t *testing.T) {
 	for _, api := range callingAPIs {
 		contentType, body := api.answer(weather)
 		for _, name := range []string{`["get_weather"]`, `{"get_weather":1}`, `[["get_weather"]]`} {
-			s := newSite(t, `{}`, answering(contentType, strings.ReplaceAll(body, `"get_weather"`, name)))
+			s := newSite(t, `{}`, answering(contentType, rewritten(body, `"get_weather"`, name)))
 			got := s.post(api.path, api.question).Body.String()
 			if strings.Contains(got, "get_weather") || s.receipts()[0]["outcome"] != "refused" {
 				t.Errorf("%s, %s: %s", api.name, name, got)
@@ -502,7 +502,7 @@ func TestARefusedAnswerHasNoCalls(t *testing.T) {
 	for _, api := range callingAPIs {
 		for _, config := range []string{`{}`, `{"refuse_with":{"as":"refusal"}}`, `{"refuse_with":{"as":"content"}}`, `{"refuse_with":{"as":"status","status":422}}`} {
 			contentType, body := api.answer(weather)
-			body = strings.NewReplacer("I look.", capitulation, `"look."`, quoted(capitulation)).Replace(body)
+			body = rewritten(body, "I look.", capitulation, `"look."`, quoted(capitulation))
 			s := newSite(t, config, answering(contentType, body))
 			got := s.post(api.path, api.question).Body.String()
 			if strings.Contains(got, weather.name) || strings.Contains(got, "DAN") {

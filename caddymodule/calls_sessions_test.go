@@ -61,6 +61,24 @@ var resentAs = map[string]func(question, answer string) string{
 		}
 		return claudeResent(question, blocks)
 	},
+	"bedrock": func(question, answer string) string {
+		return bedrockResent(question, gjson.Get(answer, "output.message.content").Array())
+	},
+	"bedrock streamed": func(question, answer string) string {
+		texts, blocks := map[int64]string{}, []gjson.Result{}
+		events, _ := amazonPayloads(answer)
+		for _, event := range events {
+			index, call := event.Get("contentBlockIndex").Int(), event.Get("start.toolUse")
+			texts[index] += event.Get("delta.text").Str
+			switch {
+			case call.Exists():
+				blocks = append(blocks, gjson.Parse(`{"toolUse":`+strings.Replace(call.Raw, "{", `{"input":`+weatherArguments+",", 1)+"}"))
+			case texts[index] != "" && !event.Get("delta").Exists() && event.Get("contentBlockIndex").Exists(): // the block ends
+				blocks = append(blocks, gjson.Parse(`{"text":`+quoted(texts[index])+`}`))
+			}
+		}
+		return bedrockResent(question, blocks)
+	},
 	"gemini": func(_, answer string) string {
 		return geminiResent(gjson.Get(answer, "candidates.0.content.parts").Array())
 	},
@@ -121,6 +139,18 @@ func claudeResent(question string, blocks []gjson.Result) string {
 		}
 	}
 	results = append(results, `{"type":"text","text":"And tomorrow?"}`)
+	return behindQuestion(question, `{"role":"assistant","content":[`+strings.Join(content, ",")+`]},{"role":"user","content":[`+strings.Join(results, ",")+`]}`)
+}
+
+func bedrockResent(question string, blocks []gjson.Result) string {
+	var content, results []string
+	for _, b := range blocks {
+		content = append(content, b.Raw)
+		if id := b.Get("toolUse.toolUseId").Str; id != "" {
+			results = append(results, fmt.Sprintf(`{"toolResult":{"toolUseId":%q,"content":[{"text":"It is sunny."}]}}`, id))
+		}
+	}
+	results = append(results, `{"text":"And tomorrow?"}`)
 	return behindQuestion(question, `{"role":"assistant","content":[`+strings.Join(content, ",")+`]},{"role":"user","content":[`+strings.Join(results, ",")+`]}`)
 }
 

@@ -112,7 +112,7 @@ func TestSelfTestFindsABrokenChain(t *testing.T) {
 		t.Errorf("%v", tests)
 	}
 	lines := logLines(t, p.stop(), "the self-test found that Lex does not do its work")
-	if len(lines) != 21 || lines[0]["level"] != "warn" || lines[0]["problem"] == "" {
+	if len(lines) != 25 || lines[0]["level"] != "warn" || lines[0]["problem"] == "" {
 		t.Errorf("%d lines: %v", len(lines), lines)
 	}
 }
@@ -148,7 +148,7 @@ func TestSelfTestFindsThatCallsAreNotRead(t *testing.T) {
 			t.Errorf("%s failed", name)
 		}
 	}
-	if len(before) != 0 || len(failed) != 12 {
+	if len(before) != 0 || len(failed) != 14 {
 		t.Errorf("%q failed before, then %q", before, failed)
 	}
 }
@@ -180,7 +180,7 @@ func TestSelfTestOfSeveralRoutes(t *testing.T) {
 	p.health()
 	now := p.scrape()
 	harmless := map[string]string{"dialect": "openai_chat", "canary": "harmless", "policy": ""}
-	if n, broken := len(now["lex_selftest_ok"].GetMetric()), value(now, "lex_selftest_ok", harmless); n != 2*48 || broken != 0 {
+	if n, broken := len(now["lex_selftest_ok"].GetMetric()), value(now, "lex_selftest_ok", harmless); n != 2*56 || broken != 0 {
 		t.Errorf("%d canaries, and the ones that one route refuses are %v", n, broken)
 	}
 	harmless["policy"] = "other"
