@@ -1,24 +1,16 @@
 package wire
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 )
 
-// A anthropicEdit takes calls out of an answer. A text stands in the place of each, so that
-// all other blocks stay where they are: those with reasoning are signed. Where clients
-// parse the texts, the block goes, and the note stands in the details of the end.
-type anthropicEdit struct {
-	blocked map[string]BlockedCall
-	dropped []int // positions of blocks that went
-	left    bool  // some call is left
-}
+// An anthropicEdit takes calls out of an answer. A note that has no block stands in the details
+// of the end.
+type anthropicEdit struct{ blockEdit }
 
 // WithoutCalls implements [CallEditor].
 func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
@@ -33,7 +25,7 @@ func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	e := anthropicEdit{blocked: notes, left: len(before.Calls) > len(notes)}
+	e := anthropicEdit{blockEdit{blocked: notes, left: len(before.Calls) > len(notes)}}
 	var c changes
 	root := gjson.ParseBytes(body)
 	e.editContent(&c, root.Get("content"))
@@ -82,17 +74,6 @@ func (e *anthropicEdit) editEnd(c *changes, end gjson.Result) {
 	}
 }
 
-// notesOfTheEnd are the notes that do not stand in the content, one a line.
-func (e *anthropicEdit) notesOfTheEnd() string {
-	var notes []string
-	for _, key := range slices.SortedFunc(maps.Keys(e.blocked), func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }) {
-		if b := e.blocked[key]; b.Place == OnlyRefusal {
-			notes = append(notes, b.Note)
-		}
-	}
-	return strings.Join(notes, "\n")
-}
-
 // WithoutCalls implements [StreamCallEditor].
 func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
@@ -106,7 +87,7 @@ func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 	if err != nil {
 		return nil, err
 	}
-	e := anthropicEdit{blocked: notes, left: len(calls) > len(notes) || s.called}
+	e := anthropicEdit{blockEdit{blocked: notes, left: len(calls) > len(notes) || s.called}}
 	var out []byte
 	for _, f := range frames {
 		out = e.appendFrame(out, f)
@@ -173,17 +154,6 @@ func (e *anthropicEdit) appendFrame(out []byte, f Frame) []byte {
 		return append(out, f.Raw...)
 	}
 	return append(out, f.withData(c.apply(f.Data))...)
-}
-
-// numberOf is the number of a block without those that went before it: SDKs count.
-func (e *anthropicEdit) numberOf(position int) int {
-	number := position
-	for _, dropped := range e.dropped {
-		if dropped < position {
-			number--
-		}
-	}
-	return number
 }
 
 // appendAnthropicNote appends the beginning of a block of text with a note. The end of the

@@ -121,22 +121,7 @@ func anthropicToolMembers(more members) members {
 }
 
 // anthropicMessage reads one message with the role it names.
-func anthropicMessage(w *walk, v gjson.Result) {
-	if !v.IsObject() {
-		w.err = invalid("a message is not an object")
-		return
-	}
-	role := Other
-	switch v.Get("role").Str {
-	case "user":
-		role = User
-	case "assistant":
-		role = Assistant
-	case "system":
-		role = System
-	}
-	w.inMessage(role, v, anthropicMessageMembers)
-}
+func anthropicMessage(w *walk, v gjson.Result) { w.inTurn(v, anthropicMessageMembers) }
 
 var anthropicMessageMembers = object(members{
 	"role":    word("user", "assistant", "system"),

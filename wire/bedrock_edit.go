@@ -1,24 +1,16 @@
 package wire
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 )
 
-// A converseEdit takes calls out of an answer. A text stands in the place of each, so that all
-// other blocks stay where they are. Where clients parse the texts, the block goes, and the note
-// stands with the fields that only one model has.
-type converseEdit struct {
-	blocked map[string]BlockedCall
-	dropped []int // positions of blocks that went
-	left    bool  // some call is left
-}
+// A converseEdit takes calls out of an answer. A note that has no block stands with the fields
+// that only one model has.
+type converseEdit struct{ blockEdit }
 
 // WithoutCalls implements [CallEditor].
 func (d converse) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
@@ -33,7 +25,7 @@ func (d converse) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	e := converseEdit{blocked: notes, left: len(before.Calls) > len(notes)}
+	e := converseEdit{blockEdit{blocked: notes, left: len(before.Calls) > len(notes)}}
 	var c changes
 	root := gjson.ParseBytes(body)
 	content := root.Get("output.message.content")
@@ -72,17 +64,6 @@ func (e *converseEdit) editEnd(c *changes, end gjson.Result) {
 	}
 }
 
-// notesOfTheEnd are the notes that do not stand in the content, one a line.
-func (e *converseEdit) notesOfTheEnd() string {
-	var notes []string
-	for _, key := range slices.SortedFunc(maps.Keys(e.blocked), func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }) {
-		if b := e.blocked[key]; b.Place == OnlyRefusal {
-			notes = append(notes, b.Note)
-		}
-	}
-	return strings.Join(notes, "\n")
-}
-
 // WithoutCalls implements [StreamCallEditor].
 func (s *converseStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]byte, error) {
 	if len(blocked) == 0 {
@@ -104,7 +85,7 @@ func (s *converseStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([]
 	if err != nil {
 		return nil, err
 	}
-	e := converseEdit{blocked: notes, left: len(calls) > len(notes)}
+	e := converseEdit{blockEdit{blocked: notes, left: len(calls) > len(notes)}}
 	var out []byte
 	for _, f := range frames {
 		out = e.appendFrame(out, f)
@@ -140,17 +121,6 @@ func (e *converseEdit) appendFrame(out []byte, f Frame) []byte {
 		return append(out, f.Raw...)
 	}
 	return append(out, f.withData(c.apply(f.Data))...)
-}
-
-// numberOf is the number of a block without those that went before it.
-func (e *converseEdit) numberOf(index int) int {
-	number := index
-	for _, dropped := range e.dropped {
-		if dropped < index {
-			number--
-		}
-	}
-	return number
 }
 
 // Interface guards

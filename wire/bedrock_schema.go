@@ -63,22 +63,7 @@ var (
 )
 
 // converseMessage reads one message with the role it names.
-func converseMessage(w *walk, v gjson.Result) {
-	if !v.IsObject() {
-		w.err = invalid("a message is not an object")
-		return
-	}
-	role := Other
-	switch v.Get("role").Str {
-	case "user":
-		role = User
-	case "assistant":
-		role = Assistant
-	case "system":
-		role = System
-	}
-	w.inMessage(role, v, converseSaid)
-}
+func converseMessage(w *walk, v gjson.Result) { w.inTurn(v, converseSaid) }
 
 // converseSaid is a message of a request or of an answer.
 var converseSaid = object(members{"role": word("user", "assistant", "system"), "content": list(converseBlock)})

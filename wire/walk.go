@@ -35,6 +35,24 @@ func (w *walk) inMessage(role Role, v gjson.Result, read schema) {
 	w.message = 0
 }
 
+// inTurn reads the next message with the role that it names.
+func (w *walk) inTurn(v gjson.Result, read schema) {
+	if !v.IsObject() {
+		w.err = invalid("a message is not an object")
+		return
+	}
+	role := Other
+	switch v.Get("role").Str {
+	case "user":
+		role = User
+	case "assistant":
+		role = Assistant
+	case "system":
+		role = System
+	}
+	w.inMessage(role, v, read)
+}
+
 // message reads a value as the next message.
 func message(role Role, read schema) schema {
 	return func(w *walk, v gjson.Result) { w.inMessage(role, v, read) }
