@@ -52,9 +52,9 @@ func TestExamples(t *testing.T) {
 }
 
 var (
-	example = regexp.MustCompile(`(?m)^curl -s localhost:8080(/v1\S*|/api\S*)((?: -H '[^']*')*) -d '([^']*)'$`)
+	example = regexp.MustCompile(`(?m)^curl -s localhost:8080(/v1\S*|/api\S*|/model\S*)((?: -H '[^']*')*) -d '([^']*)'$`)
 	header  = regexp.MustCompile(`-H '([^:]*): ([^']*)'`)
-	servers = regexp.MustCompile(`https://api\.\w+\.com|https://generativelanguage\.googleapis\.com|127\.0\.0\.1:1143[45]`)
+	servers = regexp.MustCompile(`https://api\.\w+\.com|https://generativelanguage\.googleapis\.com|https://bedrock-runtime\.[\w-]+\.amazonaws\.com|127\.0\.0\.1:1143[45]`)
 )
 
 func runExample(t *testing.T, dir string) {
