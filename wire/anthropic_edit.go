@@ -2,76 +2,22 @@ package wire
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/tidwall/gjson"
 )
 
-// An anthropicEdit takes calls out of an answer. A note that has no block stands in the details
-// of the end.
-type anthropicEdit struct{ blockEdit }
+// anthropicForm is how notes stand in an answer.
+var anthropicForm = blockForm{
+	text:   func(note string) any { return anthropicTextBody{Type: "text", Text: note} },
+	reason: "stop_reason", declined: "refusal",
+	details: "stop_details",
+	notes:   func(notes string) any { return anthropicDetails{Type: "refusal", Explanation: notes} },
+}
 
 // WithoutCalls implements [CallEditor].
 func (d anthropic) WithoutCalls(body []byte, blocked []BlockedCall) ([]byte, error) {
-	if len(blocked) == 0 {
-		return body, nil
-	}
-	before, err := d.Response(body)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCalls, err)
-	}
-	notes, err := byKey(before.Calls, blocked)
-	if err != nil {
-		return nil, err
-	}
-	e := anthropicEdit{blockEdit{blocked: notes, left: len(before.Calls) > len(notes)}}
-	var c changes
-	root := gjson.ParseBytes(body)
-	e.editContent(&c, root.Get("content"))
-	e.editEnd(&c, root)
-	return c.apply(body), nil
-}
-
-// editContent edits the blocks of an answer, or those in the beginning of a stream.
-func (e *anthropicEdit) editContent(c *changes, content gjson.Result) {
-	positions, blocks := clientCalls(content)
-	for i, position := range positions {
-		b, ok := e.blocked[strconv.Itoa(position)]
-		switch {
-		case !ok:
-		case b.Place == OnlyRefusal:
-			e.dropped = append(e.dropped, position)
-		default:
-			c.replace(blocks[i], string(encode(anthropicTextBody{Type: "text", Text: b.Note})))
-		}
-	}
-	c.drop(content, func(_ string, at int) bool { return slices.Contains(e.dropped, at) })
-}
-
-// editEnd edits what says why an answer ended.
-func (e *anthropicEdit) editEnd(c *changes, end gjson.Result) {
-	reason := end.Get("stop_reason")
-	if reason.Type == gjson.Null {
-		return
-	}
-	notes := e.notesOfTheEnd()
-	if reason.Str == "tool_use" && !e.left {
-		word := "end_turn"
-		if notes != "" {
-			word = "refusal"
-		}
-		c.replace(reason, string(encode(word)))
-	}
-	if notes == "" {
-		return
-	}
-	details := string(encode(anthropicDetails{Type: "refusal", Explanation: notes}))
-	if v := end.Get("stop_details"); v.Exists() {
-		c.replace(v, details)
-	} else {
-		c.add(end, "stop_details", details, 1)
-	}
+	return anthropicForm.withoutCalls(d, "content", body, blocked)
 }
 
 // WithoutCalls implements [StreamCallEditor].
@@ -83,14 +29,14 @@ func (s *anthropicStream) WithoutCalls(frames []Frame, blocked []BlockedCall) ([
 	if err != nil {
 		return nil, err
 	}
-	notes, err := byKey(calls, blocked)
+	e, err := newBlockEdit(anthropicForm, calls, blocked)
 	if err != nil {
 		return nil, err
 	}
-	e := anthropicEdit{blockEdit{blocked: notes, left: len(calls) > len(notes) || s.called}}
+	e.left = e.left || s.called
 	var out []byte
 	for _, f := range frames {
-		out = e.appendFrame(out, f)
+		out = e.appendAnthropic(out, f)
 	}
 	return out, nil
 }
@@ -123,8 +69,8 @@ func (s *anthropicStream) gather(frames []Frame) ([]ToolCall, error) {
 	return all.Calls(), nil
 }
 
-// appendFrame appends what stands in the place of a frame.
-func (e *anthropicEdit) appendFrame(out []byte, f Frame) []byte {
+// appendAnthropic appends what stands in the place of a frame.
+func (e *blockEdit) appendAnthropic(out []byte, f Frame) []byte {
 	root := gjson.ParseBytes(f.Data)
 	kind := root.Get("type").Str
 	var c changes
