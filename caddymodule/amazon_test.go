@@ -69,23 +69,6 @@ func amazonPayloads(stream string) (payloads []gjson.Result, rest int) {
 	return payloads, 0
 }
 
-// rewritten replaces texts in an answer. The messages of Amazon's encoding get new lengths then.
-func rewritten(body string, pairs ...string) string {
-	replace := strings.NewReplacer(pairs...).Replace
-	var out bytes.Buffer
-	for in := strings.NewReader(body); in.Len() > 0; {
-		message, err := eventstream.NewDecoder().Decode(in, nil)
-		if err != nil {
-			return replace(body)
-		}
-		message.Payload = []byte(replace(string(message.Payload)))
-		if err := eventstream.NewEncoder().Encode(&out, message); err != nil {
-			panic(err)
-		}
-	}
-	return out.String()
-}
-
 // amazonFinish is why an answer of Converse ends.
 func amazonFinish(stream string) (reason string) {
 	payloads, _ := amazonPayloads(stream)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-lex/lex/caddymodule"
 )
 
 // attackedAPIs are the dialects whose answers are streamed, with how each asks, says a
@@ -180,7 +182,7 @@ func TestFramesThatAreNoneAreAssembled(t *testing.T) {
 					frame = strings.TrimPrefix(frame, "[")
 				}
 				if api.contentType == amazonType {
-					frame = rewritten(frame, `{"contentBlockIndex"`, spoiled+`"contentBlockIndex"`)
+					frame = caddymodule.Rewritten(frame, `{"contentBlockIndex"`, spoiled+`"contentBlockIndex"`)
 				} else {
 					frame = strings.Replace(frame, "{", spoiled, 1)
 				}

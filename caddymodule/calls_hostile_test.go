@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/tidwall/gjson"
 
+	"github.com/caddy-lex/lex/caddymodule"
 	"github.com/caddy-lex/lex/store"
 )
 
@@ -73,7 +74,7 @@ func TestCallsWhoseNamesAreNoText(t *testing.T) {
 	for _, api := range callingAPIs {
 		contentType, body := api.answer(weather)
 		for _, name := range []string{`["get_weather"]`, `{"get_weather":1}`, `[["get_weather"]]`} {
-			s := newSite(t, `{}`, answering(contentType, rewritten(body, `"get_weather"`, name)))
+			s := newSite(t, `{}`, answering(contentType, caddymodule.Rewritten(body, `"get_weather"`, name)))
 			got := s.post(api.path, api.question).Body.String()
 			if strings.Contains(got, "get_weather") || s.receipts()[0]["outcome"] != "refused" {
 				t.Errorf("%s, %s: %s", api.name, name, got)
@@ -502,7 +503,7 @@ func TestARefusedAnswerHasNoCalls(t *testing.T) {
 	for _, api := range callingAPIs {
 		for _, config := range []string{`{}`, `{"refuse_with":{"as":"refusal"}}`, `{"refuse_with":{"as":"content"}}`, `{"refuse_with":{"as":"status","status":422}}`} {
 			contentType, body := api.answer(weather)
-			body = rewritten(body, "I look.", capitulation, `"look."`, quoted(capitulation))
+			body = caddymodule.Rewritten(body, "I look.", capitulation, `"look."`, quoted(capitulation))
 			s := newSite(t, config, answering(contentType, body))
 			got := s.post(api.path, api.question).Body.String()
 			if strings.Contains(got, weather.name) || strings.Contains(got, "DAN") {

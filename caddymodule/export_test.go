@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -100,6 +101,9 @@ func StateOfSelfTestUnderWay(ctx context.Context) string {
 // FirstSelfTest is closed when the canaries of a handler's configuration have run once.
 func FirstSelfTest(h *Handler) <-chan struct{} { return h.app.selfTest.first }
 
+// EndSelfTest ends the self-test that runs by itself. Without a result of it, all is well.
+func EndSelfTest(h *Handler) { h.app.stopSelfTest() }
+
 // RunSelfTest runs the canaries of a handler's configuration once.
 func RunSelfTest(h *Handler) { h.app.selfTest.pass(context.Background()) }
 
@@ -129,7 +133,7 @@ func BlindSelfTest(h *Handler) {
 func TameSelfTest(h *Handler) {
 	for i, c := range h.app.selfTest.canaries {
 		c.call.Body = bytes.ReplaceAll(c.call.Body, []byte("rm -rf / --no-preserve-root"), []byte("ls ./build"))
-		c.answer.body = bytes.ReplaceAll(c.answer.body, []byte("m -rf / --no-preserve-root"), []byte("ead ./build")) // its first letter stands in the chunk before
+		c.answer.body = []byte(Rewritten(string(c.answer.body), "m -rf / --no-preserve-root", "ead ./build")) // its first letter stands in the chunk before
 		h.app.selfTest.canaries[i] = c
 	}
 }
@@ -166,3 +170,20 @@ var IsCredential = isCredential
 
 // UsualHeaders are taken for no credentials without a look at their names.
 var UsualHeaders = usualHeaders
+
+// Rewritten replaces texts in an answer. The messages of Amazon's encoding get new lengths then.
+func Rewritten(body string, pairs ...string) string {
+	replace := strings.NewReplacer(pairs...).Replace
+	var out bytes.Buffer
+	for in := strings.NewReader(body); in.Len() > 0; {
+		message, err := eventstream.NewDecoder().Decode(in, nil)
+		if err != nil {
+			return replace(body)
+		}
+		message.Payload = []byte(replace(string(message.Payload)))
+		if err := eventstream.NewEncoder().Encode(&out, message); err != nil {
+			panic(err)
+		}
+	}
+	return out.String()
+}

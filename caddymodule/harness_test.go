@@ -242,6 +242,7 @@ func newSiteWith(t testing.TB, config string, options map[string]any, model cadd
 	if err := lex.(*caddymodule.App).Start(); err != nil {
 		t.Fatal(err)
 	}
+	caddymodule.EndSelfTest(s.handler) // which takes as long as most tests; those of it run it themselves
 	s.stop = sync.OnceFunc(func() {
 		if err := lex.(*caddymodule.App).Cleanup(); err != nil {
 			t.Error(err)

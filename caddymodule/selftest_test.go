@@ -93,6 +93,7 @@ func TestSelfTestOfLegalOptions(t *testing.T) {
 		"bodies smaller than a canary":         {`{}`, map[string]any{"limits": map[string]any{"body": 20}}},
 	} {
 		s := newSiteWith(t, c.site, c.options, answering("application/json", completion("Paris.")))
+		caddymodule.RunSelfTest(s.handler)
 		if status, h := s.health(); status != http.StatusOK || h["status"] != "ok" {
 			t.Errorf("%s: %d %v, %q failed", name, status, h, caddymodule.FailedCanaries(s.handler))
 		}
@@ -121,7 +122,6 @@ func TestSelfTestFindsABrokenChain(t *testing.T) {
 func TestSelfTestFindsWhatIsInert(t *testing.T) {
 	for _, mode := range []string{"enforce", "observe"} {
 		s := newSite(t, `{"mode":"`+mode+`"}`, answering("application/json", completion("Paris.")))
-		<-caddymodule.FirstSelfTest(s.handler)
 		for _, want := range []string{"ok", "degraded", "ok"} {
 			if want == "degraded" {
 				caddymodule.BlindSelfTest(s.handler)
@@ -138,7 +138,7 @@ func TestSelfTestFindsWhatIsInert(t *testing.T) {
 // Where the interceptor finds nothing, every canary that calls a tool fails, and no other.
 func TestSelfTestFindsThatCallsAreNotRead(t *testing.T) {
 	s := newSite(t, `{}`, answering("application/json", completion("Paris.")))
-	<-caddymodule.FirstSelfTest(s.handler)
+	caddymodule.RunSelfTest(s.handler)
 	before := caddymodule.FailedCanaries(s.handler)
 	caddymodule.TameSelfTest(s.handler)
 	caddymodule.RunSelfTest(s.handler)
@@ -193,6 +193,7 @@ func TestSelfTestOfSeveralRoutes(t *testing.T) {
 func TestSelfTestAsksNoRemoteModel(t *testing.T) {
 	j := newJudge(t, convicts)
 	s := newSiteWith(t, `{}`, j.options("m"), answering("application/json", completion("Paris.")))
+	caddymodule.RunSelfTest(s.handler)
 	if _, h := s.health(); h["status"] != "ok" || j.asked.Load() != 0 {
 		t.Errorf("%v after %d questions", h, j.asked.Load())
 	}
