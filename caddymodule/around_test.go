@@ -87,6 +87,29 @@ func TestNoWayLeadsAround(t *testing.T) {
 	}
 }
 
+// What comes behind the body of a request goes nowhere, also where the body is not read.
+func TestTrailersOfRequestsStayHere(t *testing.T) {
+	for _, path := range []string{"/v1/chat/completions", "/somewhere/else"} {
+		trailers := make(chan http.Header, 1)
+		s := newSite(t, `{"unknown":"pass"}`, func(w http.ResponseWriter, r *http.Request) error {
+			_, err := io.Copy(io.Discard, r.Body)
+			trailers <- r.Trailer
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, completion("Paris."))
+			return err
+		})
+		got := exchange(t, listen(t, s), fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n"+
+			"Content-Type: application/json\r\nTrailer: X-Lex-Api-Key, X-Other\r\n\r\n%x\r\n%s\r\n0\r\nX-Lex-Api-Key: lex_sk_1\r\nX-Other: 1\r\n\r\n",
+			path, len(chatQuestion), chatQuestion))
+		if !strings.Contains(got, "Paris.") {
+			t.Errorf("%s: %s", path, got)
+		}
+		if got := <-trailers; len(got) > 0 {
+			t.Errorf("%s: the trailers %v were forwarded", path, got)
+		}
+	}
+}
+
 // Wherever a client hangs up, in its request or in the answer, what the model was
 // asked for has a receipt that verifies, and the next one is served.
 func TestHangingUpAnywhere(t *testing.T) {

@@ -278,6 +278,7 @@ func isGoverned(ctx context.Context) bool { return ctx.Value(governedKey{}) != n
 // upstream's API.
 func (h *Handler) outbound(ctx context.Context, r *http.Request) *http.Request {
 	out := withoutLexHeaders(r).WithContext(context.WithValue(ctx, governedKey{}, true))
+	out.Trailer = nil // as behind a body that was read: they come too late to be looked at
 	if h.UpstreamPath == "" || len(r.URL.Path) == 0 || r.URL.Path[0] != '/' { // OPTIONS *, CONNECT
 		return out
 	}
