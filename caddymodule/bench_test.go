@@ -1,9 +1,12 @@
 package caddymodule_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -28,6 +31,35 @@ func BenchmarkRequest(b *testing.B) {
 			benchmark(b, request, func(w http.ResponseWriter, r *http.Request) error { s.serve(w, r); return nil })
 		})
 	}
+}
+
+// BenchmarkAgent is a turn of an agent: it sends its instructions, the definitions of its tools
+// and 250 KB of their results again, of which the last result is new.
+func BenchmarkAgent(b *testing.B) {
+	var tools, history []string
+	for i := range 30 {
+		tools = append(tools, fmt.Sprintf(`{"type":"function","function":{"name":"tool_%d","description":%q,"parameters":{"type":"object","properties":{"path":{"type":"string","description":"The path of the file."}}}}}`, i, prose[i:]))
+	}
+	for i := range 60 {
+		history = append(history, fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"tool_1","arguments":"{\"path\":\"a/%d\"}"}}]}`, i, i),
+			fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":%q}`, i, fmt.Sprint(i)+strings.Repeat(prose, 4)))
+	}
+	model := answering("application/json", completion("Paris is the capital of France."))
+	var turn atomic.Int64
+	ask := func(serve func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			body := fmt.Sprintf(`{"model":"m","tools":[%s],"messages":[{"role":"system","content":%q},{"role":"user","content":"Please read the files."},%s,{"role":"assistant","content":null,`+
+				`"tool_calls":[{"id":"n","type":"function","function":{"name":"tool_2","arguments":"{}"}}]},{"role":"tool","tool_call_id":"n","content":"Line %d of the file."}]}`,
+				strings.Join(tools, ","), strings.Repeat(prose, 8), strings.Join(history, ","), turn.Add(1))
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			return serve(w, r)
+		}
+	}
+	b.Run("bare", func(b *testing.B) { benchmark(b, "{}", ask(model.ServeHTTP)) })
+	b.Run("lex", func(b *testing.B) {
+		s := newSite(b, `{}`, model)
+		benchmark(b, "{}", ask(func(w http.ResponseWriter, r *http.Request) error { s.serve(w, r); return nil }))
+	})
 }
 
 // prose makes a prompt of 1 KB.

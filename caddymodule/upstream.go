@@ -275,10 +275,10 @@ func isGoverned(ctx context.Context) bool { return ctx.Value(governedKey{}) != n
 
 // outbound returns the caller's request as the next handlers get it, for the
 // time of ctx: without what is addressed to Lex, and below the path of the
-// upstream's API.
+// upstream's API. Trailers go nowhere: they come too late to be looked at.
 func (h *Handler) outbound(ctx context.Context, r *http.Request) *http.Request {
 	out := withoutLexHeaders(r).WithContext(context.WithValue(ctx, governedKey{}, true))
-	out.Trailer = nil // as behind a body that was read: they come too late to be looked at
+	out.Trailer = nil
 	if h.UpstreamPath == "" || len(r.URL.Path) == 0 || r.URL.Path[0] != '/' { // OPTIONS *, CONNECT
 		return out
 	}

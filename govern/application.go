@@ -31,20 +31,20 @@ const (
 const refuseContextAt = 0.95
 
 // readApplication scores what the application says, and returns the scores that count.
-func (g *Governor) readApplication(ctx context.Context, instructions, beside []detect.Text) (detect.Signal, error) {
-	s, err := g.score(ctx, instructions)
+func (o *Opened) readApplication(ctx context.Context, instructions, beside []detect.Text) (detect.Signal, error) {
+	s, err := o.score(ctx, instructions)
 	if err != nil {
 		return s, err
 	}
-	found, err := g.score(ctx, beside)
+	found, err := o.score(ctx, beside)
 	if err != nil {
 		return s, err
 	}
-	counted := g.harmOf(found.Scores, beside)
+	counted := o.governor.harmOf(found.Scores, beside)
 	if found.Scores.Identity >= refuseContextAt {
 		counted.Identity = found.Scores.Identity
 	}
-	s.Scores = maxScores(g.harmOf(s.Scores, instructions), counted)
+	s.Scores = maxScores(o.governor.harmOf(s.Scores, instructions), counted)
 	return withGaps(s, found), nil
 }
 

@@ -68,10 +68,10 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	// the application's instructions alone.
 	said, quoted, beside := divide(in.said)
 	var err error
-	if a.said, err = g.score(ctx, said); err != nil {
+	if a.said, err = o.score(ctx, said); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	found, err := g.score(ctx, quoted)
+	found, err := o.score(ctx, quoted)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
@@ -80,11 +80,11 @@ func (o *Opened) Assess(ctx context.Context, in Input) (*Assessed, error) {
 	}
 	prompt, _ := g.unframe([]detect.Text{{Source: detect.User, Body: o.truncate(in.Prompt)}})
 	if a.prompt = a.said; !slices.EqualFunc(said, prompt, func(a, b detect.Text) bool { return a.Source == b.Source && a.Body == b.Body }) {
-		if a.prompt, err = g.score(ctx, prompt); err != nil {
+		if a.prompt, err = o.score(ctx, prompt); err != nil {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 	}
-	fromApplication, err := g.readApplication(ctx, slices.Concat(in.instructions, in.framing), beside)
+	fromApplication, err := o.readApplication(ctx, slices.Concat(in.instructions, in.framing), beside)
 	if err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
@@ -187,7 +187,7 @@ var scoring = semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0)))
 
 // score waits for its turn and scores the texts. It returns an error if the context
 // ends before.
-func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
+func (o *Opened) score(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
 	if len(texts) == 0 {
 		return detect.Signal{}, ctx.Err()
 	}
@@ -195,28 +195,29 @@ func (g *Governor) score(ctx context.Context, texts []detect.Text) (detect.Signa
 		return detect.Signal{}, err
 	}
 	defer scoring.Release(1)
-	return g.Detector.Assess(ctx, texts)
+	return o.governor.Detector.AssessKnown(ctx, texts, findings{o.governor, o.Namespace})
 }
 
 // read scores texts of a conversation. What tools and documents say is scored apart from
 // the rest: the session's user did not write it, so it counts if it would be refused
 // alone, and anything weaker adds nothing to other texts or to the session's pressure.
 // So is what the application put there (see readApplication).
-func (g *Governor) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
+func (o *Opened) read(ctx context.Context, texts []detect.Text) (detect.Signal, error) {
+	g := o.governor
 	texts, framing := g.unframe(texts)
 	said, quoted, beside := divide(texts)
-	s, err := g.score(ctx, said)
+	s, err := o.score(ctx, said)
 	if err != nil {
 		return s, err
 	}
-	found, err := g.score(ctx, quoted)
+	found, err := o.score(ctx, quoted)
 	if err != nil {
 		return s, err
 	}
 	if s, err = g.withQuoted(s, quoted, found); err != nil || len(beside)+len(framing) == 0 {
 		return s, err
 	}
-	fromApplication, err := g.readApplication(ctx, framing, beside)
+	fromApplication, err := o.readApplication(ctx, framing, beside)
 	s.Scores = maxScores(s.Scores, fromApplication.Scores)
 	return withGaps(s, fromApplication), err
 }
@@ -259,19 +260,19 @@ func divide(texts []detect.Text) (said, quoted, beside []detect.Text) {
 // joinEarlier scores what is said in the newest turn together with the earlier texts that
 // are new to us, and looks for an attack that neither shows alone.
 func (a *Assessed) joinEarlier(ctx context.Context, said []detect.Text) error {
-	g, earlier := a.Opened.governor, textsOf(a.input.earlier)
+	o, earlier := a.Opened, textsOf(a.input.earlier)
 	if len(earlier) == 0 {
 		return nil
 	}
 	var err error
-	if a.earlier, err = g.read(ctx, earlier); err != nil {
+	if a.earlier, err = o.read(ctx, earlier); err != nil {
 		return err
 	}
-	joint, err := g.read(ctx, slices.Concat(earlier, said))
+	joint, err := o.read(ctx, slices.Concat(earlier, said))
 	if err != nil || joint.Scores == maxScores(a.earlier.Scores, a.said.Scores) {
 		return err
 	}
-	refused, err := g.refusesAlone(joint)
+	refused, err := o.governor.refusesAlone(joint)
 	if refused {
 		a.said.Scores, a.said.SelfReference, a.said.Hidden = joint.Scores, joint.SelfReference, joint.Hidden
 	}

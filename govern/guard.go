@@ -403,7 +403,7 @@ func (o *Opened) readQuoted(ctx context.Context, groups ...[]detect.Text) ([]quo
 	o.fillBudgets()
 	g, out, questions := o.governor, make([]quotedReading, len(groups)), make([]question, len(groups))
 	for i, texts := range groups {
-		s, err := g.score(ctx, texts)
+		s, err := o.score(ctx, texts)
 		if err != nil {
 			return nil, err
 		}

@@ -410,7 +410,7 @@ func (o *Opened) wouldRefuse(ctx context.Context, messages ...pastMessage) (bool
 	if len(texts) == 0 {
 		return false, detect.Signal{}, nil
 	}
-	s, err := o.governor.read(ctx, texts)
+	s, err := o.read(ctx, texts)
 	if err != nil {
 		return false, s, err
 	}

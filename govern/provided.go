@@ -276,7 +276,7 @@ func (a *Assessed) readAsking(ctx context.Context) error {
 		o.Coverage.Skip("request", unknownAsking, 0)
 		return nil
 	}
-	asked, err := o.governor.score(ctx, []detect.Text{{Source: detect.User, Body: o.asking.Requested}})
+	asked, err := o.score(ctx, []detect.Text{{Source: detect.User, Body: o.asking.Requested}})
 	if err != nil {
 		return fmt.Errorf("reading what a stored answer was asked with: %w", err)
 	}

@@ -85,7 +85,7 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 	if len(a.fromTool) == 0 {
 		return nil
 	}
-	began, g := time.Now(), a.Opened.governor
+	began := time.Now()
 	results, instructions := a.takeFromTool()
 	if len(results)+len(instructions) > 0 {
 		a.Opened.Coverage.readAfterAll(DetectorLocal)
@@ -95,7 +95,7 @@ func (a *Assessed) assessFromTool(ctx context.Context) error {
 		return fmt.Errorf("reading the results of tools: %w", err)
 	}
 	a.addQuoted(quoted[0])
-	orders, err := g.readInstructions(ctx, instructions)
+	orders, err := a.Opened.readInstructions(ctx, instructions)
 	if err != nil {
 		return fmt.Errorf("reading the instructions of tools: %w", err)
 	}
@@ -147,10 +147,10 @@ func (a *Assessed) addQuoted(r quotedReading) {
 // A long text counts as the worst of its windows, as what an application says does, so it is
 // refused from refuseLongAt on as well: of the lists of sixteen servers that are used much,
 // four reach 0.80 to 0.87 ("read the complete contents of a file from the file system").
-func (g *Governor) readInstructions(ctx context.Context, texts []string) (detect.Signal, error) {
+func (o *Opened) readInstructions(ctx context.Context, texts []string) (detect.Signal, error) {
 	whole, worst := strings.Join(texts, "\n"), detect.Signal{}
 	for piece := range pieces(whole) {
-		s, err := g.score(ctx, []detect.Text{{Source: detect.User, Body: piece}})
+		s, err := o.score(ctx, []detect.Text{{Source: detect.User, Body: piece}})
 		if err != nil {
 			return worst, err
 		}
@@ -162,7 +162,7 @@ func (g *Governor) readInstructions(ctx context.Context, texts []string) (detect
 		worst.Unopened = worst.Unopened || s.Unopened
 		worst.Unread = min(worst.Unread+s.Unread, len(whole)) // pieces overlap
 	}
-	attack, err := g.refusesAlone(worst)
+	attack, err := o.governor.refusesAlone(worst)
 	if !attack {
 		worst.Scores, worst.SelfReference = kernel.Scores{}, false
 	}

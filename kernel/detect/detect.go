@@ -64,6 +64,7 @@ type Signal struct {
 	Gaps []Gap
 	// Hidden is the most suspicious reading of what is hidden in the texts, behind a code or
 	// over a seam, or "" if none is suspicious: another reader of the texts does not see it.
+	// What a known finding hides is not told, see [Findings].
 	Hidden string
 	// BytesInspected counts the bytes of the texts that were read. Assistant
 	// texts are not: an answer is judged when it is given, see [Model.Judge].
@@ -83,46 +84,95 @@ const maxNotedScore = 0.49
 // window alone. It is pure, linear in the length of the texts, and safe for
 // concurrent use. It stops soon after ctx is done, in the middle of a text too, and
 // gives the context's error then and no signal.
-func (m *Model) Assess(ctx context.Context, texts []Text) (s Signal, err error) {
-	defer recoverCancellation(&err)
-	return m.assess(ctx, texts), nil
+func (m *Model) Assess(ctx context.Context, texts []Text) (Signal, error) {
+	return m.AssessKnown(ctx, texts, nil)
 }
 
-func (m *Model) assess(ctx context.Context, texts []Text) (s Signal) {
-	var worst [Heads]float64
+// A Finding is what was found in one text. Equal texts of one source have equal findings,
+// wherever they stand.
+type Finding struct {
+	scores   [Heads]float64
+	refers   bool // the user speaks of the assistant's rules
+	hidden   concealed
+	unopened bool
+	unread   int
+}
+
+// Hides reports whether something suspicious is hidden in the text.
+func (f *Finding) Hides() bool { return f.hidden.score > 0 }
+
+// Findings are those of texts that may come again. [Text.Part] is no part of such a text.
+type Findings interface {
+	// Get returns what was found in a text, if it is known. To be told [Signal.Hidden], know
+	// no finding that hides something.
+	Get(t Text) (Finding, bool)
+	// Add makes a finding known. It holds no word of the text.
+	Add(t Text, f Finding)
+}
+
+// AssessKnown is [Model.Assess], and does not read again what is known, unless known is nil.
+// Applications send their instructions, their tools and what tools said with each turn
+// again. What users say is always read, because its embedding belongs to the signal.
+func (m *Model) AssessKnown(ctx context.Context, texts []Text, known Findings) (s Signal, err error) {
+	defer recoverCancellation(&err)
+	return m.assess(ctx, texts, known), nil
+}
+
+func (m *Model) assess(ctx context.Context, texts []Text, known Findings) (s Signal) {
+	var worst Finding
 	var user projection
-	var found concealed
 	for _, t := range texts {
 		if t.Source == Assistant {
 			continue
 		}
 		s.BytesInspected += len(t.Body)
-		read := read(ctx, t.Body)
-		meaning := &user
-		if !isUserText(t.Source) {
-			meaning = nil
-		}
-		refers, noise := m.raise(&worst, &found, t.Source, read.Views, meaning)
-		s.SelfReference = s.SelfReference || refers
-		if read.played {
-			noise = 0 // a way to read it was found
-		}
-		s.addGap(Gap{t.Part, !read.Whole, min(len(t.Body), read.Unread+noise)})
+		f := m.find(ctx, t, &user, known)
+		worst.raise(&f)
+		s.addGap(Gap{t.Part, f.unopened, f.unread})
 	}
 	for _, t := range seamTexts(texts) {
-		read := read(ctx, t.Body)
-		refers, _ := m.raise(&worst, &found, t.Source, read.Views, nil)
-		s.SelfReference = s.SelfReference || refers
-		s.addGap(Gap{Part: t.Part, Unopened: !read.Whole})
+		f := m.find(ctx, t, nil, known)
+		worst.raise(&f)
+		s.addGap(Gap{Part: t.Part, Unopened: f.unopened})
 	}
-	for h, p := range worst {
-		worst[h] = math.Round(p*1e6) / 1e6
+	for h, p := range worst.scores {
+		worst.scores[h] = math.Round(p*1e6) / 1e6
 	}
-	s.Scores = kernelScores(worst)
-	s.Hidden = found.text
+	s.Scores = kernelScores(worst.scores)
+	s.SelfReference = worst.refers
+	s.Hidden = worst.hidden.text
 	s.Embedding = user.unit(&m.numbers)
 	s.Threat = m.Threat(s.Embedding)
 	return s
+}
+
+// find returns what is in a text. What a user says is added to meaning, unless that is nil.
+func (m *Model) find(ctx context.Context, t Text, meaning *projection, known Findings) Finding {
+	if isUserText(t.Source) {
+		return m.read(ctx, t, meaning)
+	}
+	if known == nil {
+		return m.read(ctx, t, nil)
+	}
+	if f, ok := known.Get(t); ok {
+		return f
+	}
+	f := m.read(ctx, t, nil)
+	wordless := f
+	wordless.hidden.text = ""
+	known.Add(t, wordless)
+	return f
+}
+
+// raise lifts what was found to what was found in another text.
+func (f *Finding) raise(other *Finding) {
+	for h, p := range other.scores {
+		f.scores[h] = max(f.scores[h], p)
+	}
+	f.refers = f.refers || other.refers
+	if other.hidden.score > f.hidden.score {
+		f.hidden = other.hidden
+	}
 }
 
 func (s *Signal) addGap(g Gap) {
@@ -245,18 +295,17 @@ type concealed struct {
 	score float64
 }
 
-// raise lifts worst and found to the scores of a text's views, and reports whether the
-// user speaks of the assistant's rules in one of them. The first view is the text
-// as it is read; it is added to meaning unless that is nil, and noise counts its
-// bytes that are no language.
-func (m *Model) raise(worst *[Heads]float64, found *concealed, source Source, views []view, meaning *projection) (refers bool, noise int) {
-	for i, view := range views {
+// read reads all views of a text. The first is the text as it is read; it is added to
+// meaning unless that is nil, and its bytes that are no language count as unread.
+func (m *Model) read(ctx context.Context, t Text, meaning *projection) (f Finding) {
+	read, noise := read(ctx, t.Body), 0
+	for i, view := range read.Views {
 		var p [Heads]float64
 		var tail float64
 		var strange int
 		rule, once := selfReference(view.from), withoutRepetitions(view.from)
-		if isSpeech(source) {
-			refers = refers || rule && isUserText(source)
+		if isSpeech(t.Source) {
+			f.refers = f.refers || rule && isUserText(t.Source)
 			p, tail, strange = m.score(once, rule, meaning)
 			p[Injection] = min(maxNotedScore, tail)
 			if p[Coercion] > maxNotedScore && isReportedThreat(view.Text) {
@@ -271,17 +320,21 @@ func (m *Model) raise(worst *[Heads]float64, found *concealed, source Source, vi
 		} else {
 			p[Injection], strange = m.scoreQuoted(once, rule)
 		}
+		for h := range p {
+			f.scores[h] = max(f.scores[h], p[h])
+		}
 		if i == 0 {
+			meaning = nil
 			if noise = strange; noise > 0 && once != view.from {
 				noise = m.noise(view.from)
 			}
-		} else if top := slices.Max(p[:]); top >= suspected && top > found.score {
-			*found = concealed{view.Text, top}
-		}
-		meaning = nil
-		for h := range worst {
-			worst[h] = max(worst[h], p[h])
+		} else if top := slices.Max(p[:]); top >= suspected && top > f.hidden.score {
+			f.hidden = concealed{view.Text, top}
 		}
 	}
-	return refers, noise
+	if read.played {
+		noise = 0 // a way to read it was found
+	}
+	f.unopened, f.unread = !read.Whole, min(len(t.Body), read.Unread+noise)
+	return f
 }

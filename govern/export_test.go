@@ -1,0 +1,4 @@
+package govern
+
+// KeptFindings is how many findings are kept.
+func KeptFindings() int { return kept.Len() }
