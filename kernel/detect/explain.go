@@ -11,7 +11,8 @@ import (
 
 // Explanation says why a text scores as it does: what the halves of the model add for the
 // head that speaks loudest, in the window or sentence of the text where it does. A long text also
-// counts as a whole, which may score higher than any window; that is not explained.
+// counts as a whole, which may score higher than any window, and a window within it counts
+// for less than its score; that is not explained.
 type Explanation struct {
 	Head   Head
 	Score  float64 // of the head in the window, in [0, 1]

@@ -87,6 +87,7 @@ func (r *reading) raiseAsked(normal *derived) {
 			continue
 		}
 		spans := reader.pieces(normal, r.pieces, wanted)
+		closing := r.firsts[r.blocks%WindowBlocks] // the first piece of the last window
 		for _, a := range r.asked {
 			if a.reader != reader {
 				continue
@@ -96,9 +97,14 @@ func (r *reading) raiseAsked(normal *derived) {
 				sum.merge(s)
 			}
 			for q, asked := range a.questions {
-				if head := Question(q).Head(); asked {
-					r.best[head] = max(r.best[head], reader.logit(sum, Question(q)))
+				if !asked {
+					continue
 				}
+				logit, head := reader.logit(sum, Question(q)), Question(q).Head()
+				if a.from >= r.behind && a.end <= closing {
+					logit -= r.doubt()
+				}
+				r.best[head] = max(r.best[head], logit)
 			}
 		}
 	}

@@ -1,6 +1,10 @@
 package detect
 
-import "math"
+import (
+	"math"
+
+	"github.com/caddy-lex/lex/kernel"
+)
 
 // A long text is also read in parts, because a sentence drowns in a page:
 // BlockWords words make a block, WindowBlocks blocks a window, and the window
@@ -10,6 +14,18 @@ const (
 	WindowBlocks = 3
 
 	usualPiece = 40 // bytes of a piece in most texts
+)
+
+// Of the windows of a text that somebody pasted, one looks like an attack by chance, the
+// sooner the more there are. So those within count less, by the logarithm of their number, as
+// in Bonferroni's correction: of a text of certainBlocks blocks nothing, of one twice as long
+// log 2. The first and the last windows count in full: there people say what they want.
+//
+// The whole of a text counts up to wholeBlocks. Its logit grows with the square root of its
+// features, and nobody has taught the heads what a book is.
+const (
+	certainBlocks = 16
+	wholeBlocks   = 128
 )
 
 // counters are the sums over the features and words of a span. They are integers,
@@ -70,8 +86,12 @@ type reading struct {
 	blocks int
 	first  int            // the first piece of the next one
 	noise  int            // bytes of blocks that are no language
-	best   [Heads]float64 // logits
+	best   [Heads]float64 // logits, of the whole text and of what stands at its ends
+	inner  [Heads]float64 // those of windows within the text
 	tail   float64        // injection logit of the last window
+
+	latest [WindowBlocks][Heads]float64 // logits of the last windows
+	behind int                          // the first piece behind the first window
 
 	block, sentence counters // up to the last piece
 	sentenceFirst   int      // its first piece
@@ -101,17 +121,26 @@ type piece struct {
 // is nil. noise counts the bytes of blocks that are no language.
 func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads]float64, tail float64, noise int) {
 	r := reading{m: m}
-	for h := range r.best {
-		r.best[h] = math.Inf(-1)
+	none := r.best
+	for h := range none {
+		none[h] = math.Inf(-1)
 	}
+	r.best, r.inner = none, none
 	r.read(normal, meaning)
 	if r.blocks == 0 {
 		return p, 0, 0
 	}
-	logits := r.raise(&r.whole)
-	r.ask(0, &r.whole, &logits)
+	if r.blocks <= wholeBlocks {
+		logits := m.logits(&r.whole)
+		raise(&r.best, &logits)
+		r.ask(0, &r.whole, &logits)
+	}
+	for n := range min(WindowBlocks, r.windows()) {
+		raise(&r.best, &r.latest[n])
+	}
 	r.raiseAsked(normal)
 	for h, logit := range r.best {
+		logit = max(logit, r.inner[h]-r.doubt())
 		if rule {
 			logit += float64(m.numbers.Rule[h])
 		}
@@ -280,7 +309,9 @@ func (r *reading) close(text string, to int) {
 	r.last.replace(block, &r.block)
 	*block, r.block = r.block, counters{}
 	r.firsts[at], r.first = r.first, len(r.pieces)-1
-	r.blocks++
+	if r.blocks++; r.blocks == WindowBlocks {
+		r.behind = r.first
+	}
 	first := r.firsts[r.blocks%WindowBlocks] // of the window
 	if r.window != nil {
 		r.window(*block, r.last, text[r.pieces[first].begin:to])
@@ -288,7 +319,8 @@ func (r *reading) close(text string, to int) {
 		r.best[Injection] = max(r.best[Injection], r.m.injection(block))
 		r.whole.merge(block)
 		if r.blocks >= WindowBlocks {
-			logits := r.raise(&r.last)
+			logits := r.m.logits(&r.last)
+			r.addWindow(&logits)
 			r.tail = logits[Injection]
 			r.ask(first, &r.last, &logits)
 		}
@@ -309,13 +341,33 @@ func (r *reading) endSentence(text string, to, words int) {
 	r.sentence, r.sentenceFirst = counters{}, len(r.pieces)-1
 }
 
-// raise lifts the best logits to those of t, which it returns.
-func (r *reading) raise(t *counters) [Heads]float64 {
-	logits := r.m.logits(t)
-	for h, x := range logits {
-		r.best[h] = max(r.best[h], x)
+// windows is how many windows there were.
+func (r *reading) windows() int { return max(0, r.blocks-WindowBlocks+1) }
+
+// addWindow adds the logits of the next window. The one that it takes the place of among the
+// latest is none of the last, so it stands at the beginning or within.
+func (r *reading) addWindow(logits *[Heads]float64) {
+	n := r.windows() - 1
+	place := &r.latest[n%WindowBlocks]
+	switch {
+	case n >= 2*WindowBlocks:
+		raise(&r.inner, place)
+	case n >= WindowBlocks:
+		raise(&r.best, place)
 	}
-	return logits
+	*place = *logits
+}
+
+// doubt is what the logit of a span within the text is lowered by.
+func (r *reading) doubt() float64 {
+	return kernel.Log(max(1, float64(r.blocks)/certainBlocks))
+}
+
+// raise lifts logits to others.
+func raise(logits, others *[Heads]float64) {
+	for h, x := range others {
+		logits[h] = max(logits[h], x)
+	}
 }
 
 // logits are those of a span, without the rules.
