@@ -24,23 +24,24 @@ type sdk struct {
 	name     string // the column of the table
 	program  string
 	packages []string
+	signed   bool // with credentials of AWS in place of an API key
 }
 
 var sdks = []sdk{
-	{"openai 7", "openai.mjs", []string{"openai"}},
-	{"openai 6", "openai.mjs", []string{"openai-6"}},
-	{"@anthropic-ai/sdk 1", "anthropic.mjs", []string{"@anthropic-ai/sdk"}},
-	{"@anthropic-ai/sdk 0", "anthropic.mjs", []string{"@anthropic-ai/sdk-0"}},
-	{"@google/genai 3", "genai.mjs", []string{"@google/genai"}},
-	{"@google/genai 2", "genai.mjs", []string{"@google/genai-2"}},
-	{"ollama 0.6", "ollama.mjs", []string{"ollama"}},
-	{"AWS SDK 3", "bedrock.mjs", []string{"@aws-sdk/client-bedrock-runtime", "@smithy/fetch-http-handler"}},
-	{"@anthropic-ai/bedrock-sdk 1", "bedrock_invoke.mjs", []string{"@anthropic-ai/bedrock-sdk"}},
-	{"ai 7", "aisdk.mjs", []string{"ai", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google", "@ai-sdk/amazon-bedrock"}},
-	{"ai 6", "aisdk.mjs", []string{"ai-6", "@ai-sdk/openai-3", "@ai-sdk/anthropic-3", "@ai-sdk/google-3", "@ai-sdk/amazon-bedrock-4"}},
-	{"@modelcontextprotocol/client 2", "mcp.mjs", []string{"@modelcontextprotocol/client"}},
-	{"@modelcontextprotocol/sdk 1", "mcp.mjs", []string{"@modelcontextprotocol/sdk"}},
-	{"Go SDKs", "", nil},
+	{name: "openai 7", program: "openai.mjs", packages: []string{"openai"}},
+	{name: "openai 6", program: "openai.mjs", packages: []string{"openai-6"}},
+	{name: "@anthropic-ai/sdk 1", program: "anthropic.mjs", packages: []string{"@anthropic-ai/sdk"}},
+	{name: "@anthropic-ai/sdk 0", program: "anthropic.mjs", packages: []string{"@anthropic-ai/sdk-0"}},
+	{name: "@google/genai 3", program: "genai.mjs", packages: []string{"@google/genai"}},
+	{name: "@google/genai 2", program: "genai.mjs", packages: []string{"@google/genai-2"}},
+	{name: "ollama 0.6", program: "ollama.mjs", packages: []string{"ollama"}},
+	{name: "AWS SDK 3", program: "bedrock.mjs", packages: []string{"@aws-sdk/client-bedrock-runtime", "@smithy/fetch-http-handler"}},
+	{name: "@anthropic-ai/bedrock-sdk 1", program: "bedrock_invoke.mjs", packages: []string{"@anthropic-ai/bedrock-sdk"}},
+	{name: "ai 7", program: "aisdk.mjs", packages: []string{"ai", "@ai-sdk/openai", "@ai-sdk/anthropic", "@ai-sdk/google", "@ai-sdk/amazon-bedrock"}},
+	{name: "ai 6", program: "aisdk.mjs", packages: []string{"ai-6", "@ai-sdk/openai-3", "@ai-sdk/anthropic-3", "@ai-sdk/google-3", "@ai-sdk/amazon-bedrock-4"}},
+	{name: "@modelcontextprotocol/client 2", program: "mcp.mjs", packages: []string{"@modelcontextprotocol/client"}},
+	{name: "@modelcontextprotocol/sdk 1", program: "mcp.mjs", packages: []string{"@modelcontextprotocol/sdk"}},
+	{name: "Go SDKs"},
 }
 
 // A call is a row of the table: an action of the SDK programs in a situation.
@@ -233,6 +234,35 @@ func TestSDKs(t *testing.T) {
 // id names a call of an SDK; the SDK programs tell it to the upstream.
 func (saw sighting) id() string { return saw.SDK + "/" + saw.API + "/" + saw.Name }
 
+// Requests to Amazon Bedrock that are signed with credentials of AWS arrive with a signature that
+// holds. It covers the body, so it does not once a refused turn was taken out of the conversation.
+func TestSignedRequests(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	p := freePorts(t)
+	s := start(t, writeCaddyfile(t, p, "{\n\tadmin off\n}\n:${site} {\n\tlex\n\treverse_proxy "+u.address+"\n}\n"), "", p)
+	asked := slices.DeleteFunc(slices.Clone(calls), func(c call) bool {
+		return !slices.Contains([]string{"question", "question, streamed", "tool call, blocked", "tool loop", "after an answer", "attack", "attack, streamed", "after a refusal"}, c.name)
+	})
+	seen := make(map[string]int)
+	for _, saw := range (sdk{name: "signed", signed: true}).drive(t, asked, map[string]string{"": s.URL}) {
+		if !strings.HasPrefix(saw.API, "bedrock") {
+			continue
+		}
+		seen[saw.API]++
+		if saw.Name == "after a refusal" {
+			if saw.Status != http.StatusForbidden || saw.Requests != 1 || !strings.Contains(saw.Message, "signature") {
+				t.Errorf("%+v", saw)
+			}
+			continue
+		}
+		saw.check(t, s, u)
+	}
+	if seen["bedrock"] != len(asked) || seen["bedrock invoke"] != len(asked)-1 { // which has no tool loop
+		t.Errorf("made %v", seen)
+	}
+}
+
 // The AI SDK prints the text and the refusal of a chat message one after the other, so
 // that an operator may choose one of them. A message of Responses says it in one of the
 // two, wherever it is to stand. Either way nothing throws.
@@ -280,8 +310,9 @@ func (of sdk) drive(t *testing.T, calls []call, origins map[string]string) []sig
 		SDK      string    `json:"sdk"`
 		Packages []string  `json:"packages"`
 		Attack   string    `json:"attack"`
+		Signed   bool      `json:"signed"`
 		Calls    []planned `json:"calls"`
-	}{SDK: of.name, Packages: of.packages, Attack: attack}
+	}{SDK: of.name, Packages: of.packages, Attack: attack, Signed: of.signed}
 	for _, c := range calls {
 		if c.action == "" {
 			c.action = c.name

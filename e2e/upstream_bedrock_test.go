@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,6 +22,44 @@ func spokenToBedrock(path string) (speaks api, model string, streamed bool) {
 		return bedrockInvokeAPI, model, method != "invoke"
 	}
 	return bedrockAPI, model, method == "converse-stream"
+}
+
+// awsKey and awsSecret are the credentials with which the Go SDK signs.
+const (
+	awsKey    = "AKIAE2ENOTAREALKEY"
+	awsSecret = "secret-e2e-not-a-real-key"
+)
+
+// signatureHolds reports whether a request has no signature of AWS, or one that fits what arrived
+// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
+func signatureHolds(r *http.Request, body string) bool {
+	const algorithm = "AWS4-HMAC-SHA256"
+	given, signed := strings.CutPrefix(r.Header.Get("Authorization"), algorithm+" Credential=")
+	if !signed {
+		return true
+	}
+	credential, given, _ := strings.Cut(given, ", SignedHeaders=")
+	names, signature, _ := strings.Cut(given, ", Signature=")
+	key, scope, _ := strings.Cut(credential, "/")
+	canonical := r.Method + "\n" + strings.NewReplacer("%", "%25", ":", "%3A").Replace(r.URL.EscapedPath()) + "\n" + r.URL.RawQuery + "\n"
+	for name := range strings.SplitSeq(names, ";") {
+		value := strings.Join(r.Header.Values(name), ",")
+		switch name {
+		case "host", ":authority": // that of HTTP/2
+			value = r.Host
+		case "content-length":
+			value = fmt.Sprint(r.ContentLength)
+		}
+		canonical += name + ":" + value + "\n"
+	}
+	canonical += "\n" + names + "\n" + digest(body)
+	mac := []byte("AWS4" + awsSecret)
+	for _, part := range append(strings.Split(scope, "/"), algorithm+"\n"+r.Header.Get("X-Amz-Date")+"\n"+scope+"\n"+digest(canonical)) {
+		h := hmac.New(sha256.New, mac)
+		h.Write([]byte(part))
+		mac = h.Sum(nil)
+	}
+	return key == awsKey && hex.EncodeToString(mac) == signature
 }
 
 // amazonMessage is a message in Amazon's encoding: an event, or an exception.

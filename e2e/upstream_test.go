@@ -115,6 +115,9 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case how == overloaded:
 		writeWhole(w, http.StatusServiceUnavailable, api.failure(http.StatusServiceUnavailable, "overloaded"), how)
 		return
+	case !signatureHolds(r, body):
+		writeWhole(w, http.StatusForbidden, api.failure(http.StatusForbidden, "The request signature we calculated does not match the signature you provided."), how)
+		return
 	case fault != "":
 		writeWhole(w, http.StatusBadRequest, api.failure(http.StatusBadRequest, fault), how)
 		return

@@ -1,9 +1,10 @@
-// Gosdk drives the official Go SDKs of OpenAI, Anthropic and Google as the programs
+// Gosdk drives the official Go SDKs of OpenAI, Anthropic, Google and AWS as the programs
 // beside this folder drive the JavaScript ones. It makes the calls of a plan and prints
 // one JSON object a call: what an application would see.
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +20,8 @@ import (
 	"sync"
 
 	"github.com/anthropics/anthropic-sdk-go"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
 	"github.com/openai/openai-go/v3"
 	"google.golang.org/genai"
 )
@@ -42,6 +45,7 @@ var (
 var plan struct {
 	SDK    string `json:"sdk"`
 	Attack string `json:"attack"`
+	Signed bool   `json:"signed"` // requests to Bedrock, with credentials of AWS
 	Calls  []struct {
 		Name   string `json:"name"`
 		Action string `json:"action"`
@@ -81,14 +85,13 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.requests++
 	r = r.Clone(r.Context())
 	ofBody, ofHeaders := sha256.New(), sha256.New()
-	if r.GetBody != nil {
-		body, err := r.GetBody()
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := io.Copy(ofBody, body); err != nil {
-			return nil, err
-		}
+		ofBody.Write(body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	var sent []string
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
@@ -124,7 +127,7 @@ func main() {
 	var running sync.WaitGroup
 	var printing sync.Mutex
 	atOnce := make(chan struct{}, 16)
-	for api, actions := range map[string]map[string]action{"chat": chatActions(), "responses": responsesActions(), "anthropic": anthropicActions(), "gemini": geminiActions()} {
+	for api, actions := range map[string]map[string]action{"chat": chatActions(), "responses": responsesActions(), "anthropic": anthropicActions(), "gemini": geminiActions(), "bedrock": converseActions(), "bedrock invoke": invokeActions()} {
 		for _, c := range plan.Calls {
 			act := actions[c.Action]
 			if act == nil {
@@ -154,11 +157,18 @@ func describe(err error) sighting {
 	var ofOpenAI *openai.Error
 	var ofAnthropic *anthropic.Error
 	var ofGoogle genai.APIError
+	var ofAWS smithy.APIError
+	var ofHTTP *awshttp.ResponseError
 	switch {
 	case errors.As(err, &ofOpenAI):
 		saw.Exception, saw.Status, saw.Message = "*openai.Error", ofOpenAI.StatusCode, ofOpenAI.Message
 	case errors.As(err, &ofAnthropic):
 		saw.Exception, saw.Status = "*anthropic.Error", ofAnthropic.StatusCode
+	case errors.As(err, &ofAWS):
+		saw.Exception, saw.Message = fmt.Sprintf("%T", ofAWS), ofAWS.ErrorMessage()
+		if errors.As(err, &ofHTTP) {
+			saw.Status = ofHTTP.HTTPStatusCode()
+		}
 	case errors.As(err, &ofGoogle):
 		saw.Exception, saw.Status = "genai.APIError", ofGoogle.Code
 	}
