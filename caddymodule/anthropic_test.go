@@ -586,17 +586,17 @@ func TestAnthropicUpstreamFails(t *testing.T) {
 
 // A call on another path that has the API's shape is read as one.
 func TestAnthropicOnForeignPaths(t *testing.T) {
-	const profile = "/model/arn:aws:bedrock:us-east-1:1:application-inference-profile/x/invoke-with-response-stream" // which does not name its model
+	const foreign = "/gateway/claude"
 	s, seen := claudeListening(t, `{}`)
 	body := `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"Hi."},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"RESULT"}]}]}`
-	if w := s.post(profile, strings.Replace(body, "RESULT", "rain", 1)); w.Code != http.StatusOK || w.Header().Get("X-Lex-Uninspected") != "answer" {
+	if w := s.post(foreign, strings.Replace(body, "RESULT", "rain", 1)); w.Code != http.StatusOK || w.Header().Get("X-Lex-Uninspected") != "answer" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	if got := parts(s.receipts()[0], "inspected"); !slices.Contains(got, "request.messages.2.content.0.content") {
 		t.Errorf("inspected %v", got)
 	}
-	if w := s.post(profile, strings.Replace(body, "RESULT", toolAttack, 1)); w.Code != http.StatusForbidden || seen.count.Load() != 1 {
+	if w := s.post(foreign, strings.Replace(body, "RESULT", toolAttack, 1)); w.Code != http.StatusForbidden || seen.count.Load() != 1 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := s.post("/model/anthropic.claude-x-v1:0/invoke", strings.Replace(body, "RESULT", toolAttack, 1)); readClaude(t, w, false).StopReason != "refusal" || seen.count.Load() != 1 {

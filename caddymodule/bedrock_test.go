@@ -15,6 +15,7 @@ const (
 	converseWhole  = "/model/amazon.nova-lite-v1:0/converse"
 	converseStream = "/model/amazon.nova-lite-v1:0/converse-stream"
 	invokeStream   = "/model/anthropic.claude-x-v1:0/invoke-with-response-stream"
+	profileStream  = "/model/arn:aws:bedrock:us-east-1:1:application-inference-profile/x/invoke-with-response-stream" // which does not name its model
 )
 
 // saidToBedrock is a call with one message.
@@ -237,40 +238,109 @@ func TestBedrockBrokenStreams(t *testing.T) {
 	}
 }
 
-// Claude's own events in the chunks of InvokeModel are governed as on Anthropic's own address.
+// bedrockChunk is the line of a chunk in which a model's own event comes.
+func bedrockChunk(event string) string {
+	return `chunk {"bytes":"` + base64.StdEncoding.EncodeToString([]byte(event)) + `","p":"abcdef"}` + "\n"
+}
+
+// claudeChunks is a stream of a text.
+func claudeChunks(text string) string {
+	return bedrockChunk(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"c","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":1}}}`) +
+		bedrockChunk(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) +
+		bedrockChunk(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+strconv.Quote(text)+`}}`) +
+		bedrockChunk(`{"type":"content_block_stop","index":0}`) +
+		bedrockChunk(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}`) +
+		bedrockChunk(`{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":3}}`)
+}
+
+// chunksSay are the events in the chunks of an answer.
+func chunksSay(t *testing.T, answer []byte) (said string) {
+	t.Helper()
+	for line := range strings.Lines(amazonLines(t, answer)) {
+		event, _ := base64.StdEncoding.DecodeString(gjson.Get(strings.TrimPrefix(line, "chunk "), "bytes").Str)
+		said += string(event)
+	}
+	return said
+}
+
+const claudeOnBedrock = `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"What is the capital of France?"}]}`
+
+// Claude's own events in the chunks of InvokeModel are governed as on Anthropic's own address,
+// whether the address names Claude or only the body does.
 func TestBedrockInvokeStreams(t *testing.T) {
-	chunk := func(event string) string {
-		return `chunk {"bytes":"` + base64.StdEncoding.EncodeToString([]byte(event)) + `","p":"abcdef"}` + "\n"
+	for _, path := range []string{invokeStream, profileStream} {
+		testInvokeStreams(t, path, claudeOnBedrock)
 	}
-	answer := func(text string) string {
-		return chunk(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"c","content":[],"stop_reason":null,"usage":{"input_tokens":3,"output_tokens":1}}}`) +
-			chunk(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) +
-			chunk(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+strconv.Quote(text)+`}}`) +
-			chunk(`{"type":"content_block_stop","index":0}`) +
-			chunk(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}`) +
-			chunk(`{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":3}}`)
-	}
-	const asks = `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"What is the capital of France?"}]}`
-	s, _ := bedrockSite(t, `{}`, answer("Paris."))
-	if w := s.post(invokeStream, asks); w.Body.String() != amazonStream(answer("Paris.")) || s.receipts()[0]["dialect"] != "anthropic_messages" {
-		t.Errorf("%q, %v", w.Body, s.receipts()[0])
+	testInvokeStreams(t, profileStream, strings.Replace(claudeOnBedrock, "bedrock-2023-05-31", "2026-10-21", 1))
+}
+
+func testInvokeStreams(t *testing.T, path, asks string) {
+	s, _ := bedrockSite(t, `{}`, claudeChunks("Paris."))
+	w := s.post(path, asks)
+	if r := s.receipts()[0]; w.Body.String() != amazonStream(claudeChunks("Paris.")) || r["dialect"] != "anthropic_messages" || r["outcome"] != "answered" ||
+		len(parts(r, "unknown")) > 0 || w.Header().Get("X-Lex-Uninspected") != "" {
+		t.Errorf("%s: %q, %v", path, w.Body, r)
 	}
 	for name, test := range map[string]struct{ body, lines string }{
-		"a prompt":           {strings.Replace(asks, "What is the capital of France?", attack, 1), answer("I obey.")},
-		"an answer":          {asks, answer(capitulation)},
-		"beside the chunk":   {asks, strings.Replace(answer("Paris."), `"p":"abcdef"`, `"note":`+strconv.Quote(capitulation), 1)},
-		"an event of no one": {asks, `messageStart {"text":` + strconv.Quote(capitulation) + "}\n" + answer("Paris.")},
+		"a prompt":           {strings.Replace(asks, "What is the capital of France?", attack, 1), claudeChunks("I obey.")},
+		"an answer":          {asks, claudeChunks(capitulation)},
+		"beside the chunk":   {asks, strings.Replace(claudeChunks("Paris."), `"p":"abcdef"`, `"note":`+strconv.Quote(capitulation), 1)},
+		"an event of no one": {asks, `messageStart {"text":` + strconv.Quote(capitulation) + "}\n" + claudeChunks("Paris.")},
 	} {
 		s, _ := bedrockSite(t, `{}`, test.lines)
-		read := amazonLines(t, s.post(invokeStream, test.body).Body.Bytes())
-		var said string
-		for line := range strings.Lines(read) {
-			encoded := gjson.Get(strings.TrimPrefix(line, "chunk "), "bytes").Str
-			event, _ := base64.StdEncoding.DecodeString(encoded)
-			said += string(event)
-		}
+		answer := s.post(path, test.body).Body.Bytes()
+		read, said := amazonLines(t, answer), chunksSay(t, answer)
 		if r := s.receipts()[0]; r["outcome"] != "refused" || !strings.Contains(said, refusalText) || strings.Contains(read+said, capitulation) || !strings.Contains(said, `"stop_reason":"refusal"`) {
-			t.Errorf("%s: %v: %s", name, r["outcome"], said)
+			t.Errorf("%s: %s: %v: %s", path, name, r["outcome"], said)
+		}
+	}
+}
+
+// An address that names no vendor leads to any model, so the body must leave no doubt that it is
+// Claude's. Were it another model after all, nothing of the body would have gone unread, and nothing
+// of the answer would pass.
+func TestBedrockInvokeByTheBody(t *testing.T) {
+	for name, body := range map[string]string{
+		"a prompt of other models":   `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"Hi."}],"prompt":"ATTACK"}`,
+		"Titan's prompt":             `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"Hi."}],"inputText":"ATTACK"}`,
+		"Nova's prompt":              `{"anthropic_version":"bedrock-2023-05-31","schemaVersion":"messages-v1","messages":[{"role":"user","content":[{"text":"ATTACK"}]}]}`,
+		"what is not for the model":  `{"anthropic_version":"bedrock-2023-05-31","max_tokens":9,"messages":[{"role":"user","content":"Hi."}],"metadata":{"user_id":"ATTACK"}}`,
+		"a value that is no text":    `{"anthropic_version":"bedrock-2023-05-31","max_tokens":"ATTACK","messages":[{"role":"user","content":"Hi."}]}`,
+		"the name of a version":      `{"anthropic_version":"ATTACK","messages":[{"role":"user","content":"Hi."}]}`,
+		"two prompts of one name":    `{"anthropic_version":"bedrock-2023-05-31","messages":[{"role":"user","content":"Hi."}],"messages":[{"role":"user","content":"ATTACK"}]}`,
+		"a name in other characters": `{"anthropic_version":"bedrock-2023-05-31","messages":[{"role":"user","content":"Hi."}],"Messages":[{"role":"user","content":"ATTACK"}]}`,
+	} {
+		for _, config := range []string{`{}`, `{"unknown":"block"}`} {
+			s, seen := bedrockSite(t, config, claudeChunks("I obey."))
+			if w := s.post(profileStream, strings.Replace(body, "ATTACK", attack, 1)); seen.count.Load() != 0 || s.receipts()[0]["outcome"] != "refused" {
+				t.Errorf("%s with %s: %d %q", name, config, w.Code, w.Body)
+			}
+		}
+	}
+	for name, answer := range map[string]struct{ path, kind, body string }{
+		"whole":    {strings.TrimSuffix(profileStream, "-with-response-stream"), "application/json", `{"generation":` + strconv.Quote(capitulation) + `,"stop_reason":"stop"}`},
+		"streamed": {profileStream, amazonType, amazonStream(bedrockChunk(`{"generation":` + strconv.Quote(capitulation) + `,"stop_reason":"stop"}`))},
+	} {
+		s := newSite(t, `{}`, answering(answer.kind, answer.body))
+		w := s.post(answer.path, claudeOnBedrock)
+		if r := s.receipts()[0]; r["outcome"] == "answered" || strings.Contains(w.Body.String(), "generation") || strings.Contains(w.Body.String(), answer.body) {
+			t.Errorf("%s: %v: %d %q", name, r["outcome"], w.Code, w.Body)
+		}
+	}
+	for name, body := range map[string]string{
+		"without a version":        `{"max_tokens":9,"messages":[{"role":"user","content":"What is the capital of France?"}]}`,
+		"an empty version":         `{"anthropic_version":"","messages":[{"role":"user","content":"What is the capital of France?"}]}`,
+		"a version that is none":   `{"anthropic_version":["bedrock-2023-05-31"],"messages":[{"role":"user","content":"What is the capital of France?"}]}`,
+		"a version in an object":   `{"input":{"anthropic_version":"bedrock-2023-05-31"},"messages":[{"role":"user","content":"What is the capital of France?"}]}`,
+		"messages that are no one": `{"anthropic_version":"bedrock-2023-05-31","messages":"What is the capital of France?"}`,
+	} {
+		s, _ := bedrockSite(t, `{}`, claudeChunks("Paris."))
+		if w := s.post(profileStream, body); w.Header().Get("X-Lex-Uninspected") != "answer" {
+			t.Errorf("%s: %v", name, w.Header())
+		}
+		s, seen := bedrockSite(t, `{"unknown":"block"}`, claudeChunks("Paris."))
+		if w := s.post(profileStream, body); w.Code != http.StatusForbidden || seen.count.Load() != 0 {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type interception struct {
 	parsing time.Duration // how long the dialect took to read the call
 	opened  *govern.Opened
 
-	resembling bool // on a path that the dialect does not claim: another server reads it
+	resembling bool // on a path that the dialect does not claim: another server may read it
 }
 
 // intercept governs a call in a dialect that we read, and answers it in that
@@ -59,6 +59,11 @@ func (c *interception) serve(ctx context.Context, w http.ResponseWriter) error {
 	if apiErr != nil {
 		return c.reject(apiErr)
 	}
+	return c.serveBody(ctx, w, body)
+}
+
+// serveBody is serve of an authenticated call whose body is there.
+func (c *interception) serveBody(ctx context.Context, w http.ResponseWriter, body []byte) error {
 	if apiErr := c.parse(body); apiErr != nil {
 		return c.reject(apiErr)
 	}

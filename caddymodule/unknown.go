@@ -168,6 +168,16 @@ func (g *request) serveOther(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 
+	// A body may leave no doubt which API it is for.
+	if d, ok := wire.MatchBody(r.URL, body); ok && !encoded(r.Header) && !inOtherCharset(r.Header) {
+		g.dialectName = d.Name()
+		c := &interception{request: g, r: r, dialect: d, started: started, resembling: true}
+		if err := c.serveBody(ctx, w, body); err != nil {
+			c.answerError(w, err)
+		}
+		return nil
+	}
+
 	// A body that resembles a dialect is read as one. What its API answers is not
 	// known, so the answer passes unread, and a refusal is an HTTP error: that is one
 	// in every API, while the refusal of another dialect would break the caller's

@@ -4,7 +4,8 @@ import { packages, attack, question, thinking, weather, story, city, again, driv
 const { AnthropicBedrock } = await import(packages[0]);
 
 const connect = (baseURL) => new AnthropicBedrock({ baseURL, awsRegion: 'us-east-1', apiKey: 'e2e-not-a-real-key' });
-const common = { model: 'anthropic.claude-e2e-v1:0', max_tokens: 1024 };
+// The name of an inference profile does not tell its model.
+const common = { model: 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/e2e', max_tokens: 1024 };
 const tools = [{ name: 'get_weather', description: 'The weather of a city', input_schema: city }];
 
 function saw({ content, stop_reason, stop_details }) {

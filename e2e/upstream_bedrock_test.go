@@ -16,7 +16,8 @@ import (
 // spokenToBedrock tells what a request at a path of Amazon Bedrock asks for.
 func spokenToBedrock(path string) (speaks api, model string, streamed bool) {
 	_, rest, _ := strings.Cut(path, "/model/")
-	model, method, _ := strings.Cut(rest, "/")
+	at := strings.LastIndex(rest, "/") // the name of a resource has some of its own
+	model, method := rest[:max(at, 0)], rest[at+1:]
 	switch method {
 	case "invoke", "invoke-with-response-stream":
 		return bedrockInvokeAPI, model, method != "invoke"

@@ -10,25 +10,65 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// matchBedrock knows the calls of Amazon Bedrock, /model/{model}/{method}. The name of a model may
-// have slashes, because it may be that of a resource. Converse is one API for all models; a call to
+// matchBedrock knows the calls of Amazon Bedrock. Converse is one API for all models; a call to
 // invoke has the body that its model wants, and of these Anthropic's is governed.
 func matchBedrock(_ string, address *url.URL) Dialect {
-	dir, method := path.Split(path.Clean(address.Path))
-	at := strings.Index(strings.ToLower(dir), "/model/")
-	if at < 0 || at+len("/model/") == len(dir) {
-		return nil
-	}
-	model := strings.TrimSuffix(dir[at+len("/model/"):], "/")
-	switch method = strings.ToLower(method); method {
+	switch model, method := bedrockCall(address.Path); method {
 	case "converse", "converse-stream":
 		return converse{model: model, stream: method == "converse-stream"}
-	case "invoke", "invoke-with-response-stream":
+	case invokeWhole, invokeStreamed:
 		if strings.Contains(strings.ToLower(model), "anthropic.") {
-			return bedrockInvoke{anthropic{streamed: method != "invoke"}}
+			return invokeOf(method)
 		}
 	}
 	return nil
+}
+
+// bedrockCall takes a path of Bedrock apart, /model/{model}/{method}. The name of a model may have
+// slashes, because it may be that of a resource.
+func bedrockCall(p string) (model, method string) {
+	dir, method := path.Split(path.Clean(p))
+	at := strings.Index(strings.ToLower(dir), "/model/")
+	if at < 0 || at+len("/model/") == len(dir) {
+		return "", ""
+	}
+	return strings.TrimSuffix(dir[at+len("/model/"):], "/"), strings.ToLower(method)
+}
+
+// The methods that take the body of the model's own API.
+const (
+	invokeWhole    = "invoke"
+	invokeStreamed = "invoke-with-response-stream"
+)
+
+func invokeOf(method string) bedrockInvoke {
+	return bedrockInvoke{anthropic{streamed: method == invokeStreamed}}
+}
+
+// MatchBody tells which dialect is spoken at an address that [Match] does not know and whose body
+// leaves no doubt: Claude behind Bedrock's InvokeModel. The resource that the address names, such as an
+// application inference profile, need not name its model, but Bedrock hands it the body as it is.
+// Claude refuses one without anthropic_version, and the other models refuse one with it, since they
+// allow no member that they do not know. Its value tells no more: SDKs send that of Bedrock
+// (bedrock-2023-05-31) or that of Anthropic's own API.
+//
+// A model that is more lenient, or a server in the place of Bedrock, might still take such a body
+// for another one. So the caller has to read every text of it, also where Anthropic's API shows none to
+// its models ([LooseParts]). An answer in the form of another model cannot be read as one of the
+// dialect, so it does not pass.
+func MatchBody(address *url.URL, body []byte) (Dialect, bool) {
+	for _, p := range Paths(address) {
+		_, method := bedrockCall(p)
+		if method != invokeWhole && method != invokeStreamed {
+			continue
+		}
+		d := invokeOf(method)
+		if _, err := d.Request(body); err != nil {
+			return nil, false // also where a name occurs twice, and servers take one or the other
+		}
+		return d, gjson.GetBytes(body, "anthropic_version").Str != ""
+	}
+	return nil, false
 }
 
 // bedrockInvoke is Anthropic's Messages API in Bedrock's InvokeModel and
@@ -64,7 +104,9 @@ func (r chunkReader) Event(f Frame) (Event, error) {
 	case f.amazon != nil && !f.amazon.chunk:
 		return Event{}, invalid("an event is no chunk")
 	case f.amazon != nil:
-		f.Event = eventType(f) // a chunk has no other name
+		if f.Event = eventType(f); f.Event == "" { // a chunk has no other name
+			return Event{}, invalid("a chunk has no type, so it is of another model")
+		}
 	}
 	return r.EventReader.Event(f)
 }

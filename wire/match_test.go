@@ -66,6 +66,34 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// Claude behind Bedrock's InvokeModel is known by its body, at every spelling of the address.
+func TestMatchBody(t *testing.T) {
+	const claude = `{"anthropic_version":"bedrock-2023-05-31","messages":[{"role":"user","content":"Hi."}]}`
+	for path, want := range map[string]string{
+		"/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Aprovisioned-model%2Fx/invoke": "anthropic_messages",
+		"/base/Model/arn:aws:bedrock:eu-west-1:1:imported-model/x//INVOKE/":         "anthropic_messages",
+		"/model/x;a/invoke-with-response-stream;b":                                  "anthropic_messages",
+		"/model/x/invoke-with-bidirectional-stream":                                 "",
+		"/model/x/converse/invoke/y":                                                "",
+		"/model/invoke":                                                             "",
+		"/x/invoke":                                                                 "",
+	} {
+		address, err := url.Parse("http://site.test" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, claimed := wire.Match(address); claimed {
+			t.Errorf("%s is known without a body", path)
+		}
+		if got := nameOf(wire.MatchBody(address, []byte(claude))); got != want {
+			t.Errorf("%s is %q, want %q", path, got, want)
+		}
+		if got := nameOf(wire.MatchBody(address, []byte(`{"messages":[{"role":"user","content":"Hi."}]}`))); got != "" {
+			t.Errorf("%s is %q whatever the body says", path, got)
+		}
+	}
+}
+
 // Some servers drop the parameters of a path, before they decode it or after. Those that
 // do not find nothing there, so a call is governed in any of these readings.
 func TestMatchWithoutPathParameters(t *testing.T) {

@@ -260,7 +260,10 @@ func converseActions() map[string]action {
 
 // --- InvokeModel with the bodies of Anthropic's own API
 
-const claudeOnBedrock = "anthropic.claude-e2e-v1:0"
+const (
+	claudeOnBedrock = "anthropic.claude-e2e-v1:0"
+	claudeByProfile = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/e2e" // which does not name its model
+)
 
 // invokeBody is the body of a message: the model stands in the address.
 func invokeBody(params messageParams) ([]byte, error) {
@@ -282,7 +285,7 @@ func invoked(ctx context.Context, client *bedrockruntime.Client, params messageP
 	if err != nil {
 		return message, err
 	}
-	answer, err := client.InvokeModel(ctx, &bedrockruntime.InvokeModelInput{ModelId: aws.String(claudeOnBedrock), ContentType: aws.String("application/json"), Body: body})
+	answer, err := client.InvokeModel(ctx, &bedrockruntime.InvokeModelInput{ModelId: aws.String(claudeByProfile), ContentType: aws.String("application/json"), Body: body})
 	if err != nil {
 		return message, err
 	}
