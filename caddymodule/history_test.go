@@ -2,10 +2,14 @@ package caddymodule_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 )
 
 const removed = "[This message was removed by the governance policy of this service.]"
@@ -439,5 +443,82 @@ func TestNamesInRemovedMessagesStay(t *testing.T) {
 				t.Errorf("forwarded %s", got)
 			}
 		})
+	}
+}
+
+// A refusal of structured output, or the note of a blocked call there, stands beside the content, and
+// the client resends the empty content. The APIs refuse that, so a text stands there when the
+// conversation goes on, in the same session.
+func TestAnswersWithoutContentComeBack(t *testing.T) {
+	const question = "What is the capital of France?"
+	for _, api := range []struct {
+		path, options string
+		text, call    string              // blocks, the first with the text for %s
+		answer        func(string) string // with a block
+		content       string              // its path in an answer
+	}{
+		{
+			"/v1/messages", `"model":"m","max_tokens":9,"output_config":{"format":{"type":"json_schema","schema":{}}}`,
+			`{"text":%q,"type":"text"}`, `{"type":"tool_use","id":"t","name":"bash","input":` + wipeArguments + `}`,
+			func(block string) string {
+				return `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[` + block + `],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
+			}, "content",
+		},
+		{
+			converseWhole, `"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{}"}}}}`,
+			`{"text":%q}`, `{"toolUse":{"toolUseId":"t","name":"bash","input":` + wipeArguments + `}}`,
+			func(block string) string {
+				return `{"output":{"message":{"role":"assistant","content":[` + block + `]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`
+			}, "output.message.content",
+		},
+	} {
+		said := func(role, text string) string {
+			return `{"role":"` + role + `","content":[` + fmt.Sprintf(api.text, text) + `]}`
+		}
+		call := func(messages ...string) string {
+			return `{` + api.options + `,"messages":[` + strings.Join(messages, ",") + `]}`
+		}
+		for name, test := range map[string]struct{ prompt, block string }{
+			"a prompt":  {attack, ""},
+			"an answer": {question, fmt.Sprintf(api.text, capitulation)},
+			"a call":    {question, api.call},
+		} {
+			seen, block := new(recorder), test.block
+			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+				seen.record(r)
+				return answering("application/json", api.answer(block))(w, r)
+			})
+			first, next := said("user", test.prompt), said("user", "And of Italy?")
+			content := gjson.Get(s.post(api.path, call(first)).Body.String(), api.content).Raw
+			block = fmt.Sprintf(api.text, "Rome.")
+			if w := s.post(api.path, call(first, `{"role":"assistant","content":`+content+`}`, next)); content != `[]` || !strings.Contains(w.Body.String(), "Rome.") {
+				t.Fatalf("%s: behind %s comes %d %s", name, content, w.Code, w.Body)
+			}
+			if name != "a call" { // whose question was answered
+				first = said("user", removed)
+			}
+			if got := string(seen.last().body); got != call(first, said("assistant", removed), next) {
+				t.Errorf("%s: the model saw %s", name, got)
+			}
+			now, before := s.receipts()[0], s.receipts()[1]
+			if now["turn"] != before["turn"].(float64)+1 || !slices.Contains(parts(now, "redacted"), "request.messages.1.content") {
+				t.Errorf("%s: %v and %v are of the turns %v and %v", name, now["coverage"], before["coverage"], now["turn"], before["turn"])
+			}
+		}
+	}
+}
+
+// An empty message of the assistant that is the last begins its answer, and stays, as all does in
+// the mode observe.
+func TestEmptyBeginningsStay(t *testing.T) {
+	const asked = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"What is the capital of France?"},{"role":"assistant","content":[]}`
+	for body, config := range map[string]string{
+		asked + `]}`: `{}`,
+		asked + `,{"role":"user","content":"And of Italy?"}]}`: `{"mode":"observe"}`,
+	} {
+		s, seen := claudeListening(t, config)
+		if s.post("/v1/messages", body); string(seen.last().body) != body {
+			t.Errorf("the model saw %s", seen.last().body)
+		}
 	}
 }

@@ -57,8 +57,8 @@ const called = [user(weather), { role: 'assistant', content: [{ type: 'tool_use'
 const result = (content) => user([{ type: 'tool_result', tool_use_id: 'toolu_e2e', content }]);
 const document = (data) => ({ type: 'document', source: { type: 'text', media_type: 'text/plain', data }, title: 'A page' });
 
-async function after(client, call, first, send = plain) {
-  const { content } = await client.messages.create({ ...common, messages: [user(first)] });
+async function after(client, call, first, send = plain, options = {}) {
+  const { content } = await client.messages.create({ ...common, ...options, messages: [user(first)] });
   again(call);
   return send(client, { messages: [user(first), { role: 'assistant', content }, user(question)] });
 }
@@ -87,6 +87,7 @@ await drive('anthropic', connect, {
   'role in the system prompt': (c) => plain(c, { system: [{ type: 'text', text: attack }], messages: [user(question)] }),
   'after a refusal': (c, call) => after(c, call, attack),
   'after a refusal, streamed': (c, call) => after(c, call, attack, streamed),
+  'after a refusal, structured': (c, call) => after(c, call, attack, plain, { output_config }),
   'after an answer': (c, call) => after(c, call, thinking),
   'answer that gives in': (c) => plain(c, { messages: [user(story)] }),
   'answer that gives in, streamed': (c) => streamed(c, { messages: [user(story)] }),

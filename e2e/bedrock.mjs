@@ -52,8 +52,8 @@ async function loop(client, found) {
   return plain(client, { messages: [...messages, message, user(...results)], toolConfig });
 }
 
-async function after(client, call, first, send = plain) {
-  const { output: { message } } = await client.send(new ConverseCommand({ modelId, messages: [said(first)] }));
+async function after(client, call, first, send = plain, options = {}) {
+  const { output: { message } } = await client.send(new ConverseCommand({ modelId, ...options, messages: [said(first)] }));
   again(call);
   return send(client, { messages: [said(first), message, said(question)] });
 }
@@ -81,6 +81,7 @@ await drive('bedrock', connect, {
   'role in the system prompt': (c) => plain(c, { system: [{ text: attack }], messages: [said(question)] }),
   'after a refusal': (c, call) => after(c, call, attack),
   'after a refusal, streamed': (c, call) => after(c, call, attack, streamed),
+  'after a refusal, structured': (c, call) => after(c, call, attack, plain, { outputConfig }),
   'after an answer': (c, call) => after(c, call, thinking),
   'answer that gives in': (c) => plain(c, { messages: [said(story)] }),
   'answer that gives in, streamed': (c) => streamed(c, { messages: [said(story)] }),

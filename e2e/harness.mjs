@@ -28,7 +28,7 @@ globalThis.fetch = async (input, init) => {
   const call = current.getStore();
   const body = request.body ? await request.clone().text() : '';
   if (request.method === 'POST') call.requests++; // a client of MCP also listens with GET
-  const sent = [...request.headers].filter(([name]) => !['accept-encoding', 'host'].includes(name));
+  const sent = [...request.headers].filter(([name]) => !['accept-encoding', 'content-length', 'host'].includes(name));
   request.headers.set('x-e2e-call', call.id);
   request.headers.set('x-e2e-manner', call.manner);
   request.headers.set('x-e2e-headers', sent.map(([name]) => name).join());

@@ -105,6 +105,7 @@ var calls = []call{
 	{name: "attack in a tool loop", expect: refused},
 	{name: "after a refusal", expect: answered},
 	{name: "after a refusal, streamed", expect: answered},
+	{name: "after a refusal, structured", expect: answered},
 	{name: "after a refusal, by id", expect: answered},
 	{name: "after a refusal, by id and streamed", expect: answered},
 	{name: "attack, refused with 403", expect: rejected, action: "attack", through: "status"},

@@ -330,7 +330,7 @@ var anthropicAPI = api{
 		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%s},"request_id":"req_e2e"}`, kind, quote(message))
 	},
 	fault: func(body string) string {
-		if strings.Contains(body, `"content":[]`) || strings.Contains(body, `"content":""`) || strings.Contains(body, `"text":""`) {
+		if blank.MatchString(body) {
 			return "messages: text content blocks must be non-empty"
 		}
 		return ""

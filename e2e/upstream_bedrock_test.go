@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream"
@@ -85,6 +86,9 @@ const (
 
 func bedrockFailed(_ int, message string) string { return `{"message":` + quote(message) + `}` }
 
+// blank finds what the APIs of Bedrock and Anthropic refuse: messages without content, and empty texts.
+var blank = regexp.MustCompile(`"content"\s*:\s*(\[\s*\]|"")|"text"\s*:\s*""`)
+
 // --- Amazon Bedrock Converse
 
 var bedrockAPI = api{
@@ -152,7 +156,7 @@ var bedrockAPI = api{
 	broken:     amazonMessage("exception", "internalServerException", bedrockFailure),
 	failure:    bedrockFailed,
 	fault: func(body string) string {
-		if strings.Contains(body, `"content":[]`) || strings.Contains(body, `"text":""`) {
+		if blank.MatchString(body) {
 			return "The text field in the ContentBlock object is blank. Add text to the text field, and try again."
 		}
 		return ""

@@ -225,15 +225,15 @@ func (s Sent) choices() []string {
 // resent returns the texts with which the client may send the answer back. Some
 // frameworks leave out what stands beside the calls of tools, the note in place of a
 // blocked one included. Others make one text of a refusal and the content that says the
-// same.
+// same, or keep the content without the refusal beside it.
 func (j *Judged) resent(sent Sent, d Decisions) []string {
 	texts := slices.Clone(sent.choices())
-	if d.passesCall() {
+	if d.passesCall() || d.blocksCall() {
 		texts = append(texts, "")
 	}
 	for _, text := range sent.choices() {
 		if refusal := j.Opened.governor.RefusalText; refusal != "" && strings.HasSuffix(text, refusal) {
-			texts = append(texts, text+refusal)
+			texts = append(texts, text+refusal, strings.TrimSuffix(text, refusal))
 		}
 	}
 	return texts[:min(len(texts), wire.MaxChoices)]

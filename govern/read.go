@@ -68,8 +68,11 @@ type Input struct {
 // deniedOversize names the rule that refuses a request with too much text.
 const deniedOversize = "oversize"
 
-// refersToOurs is why a reference to an answer is replaced.
-const refersToOurs = "it refers to a refusal, which the provider does not know"
+// Why what refers to an answer of ours is replaced, or what is left of one.
+const (
+	refersToOurs = "it refers to a refusal, which the provider does not know"
+	leftOfOurs   = "empty, as the client keeps a refusal"
+)
 
 // What is said of a part that the dialect does not know, and of one whose texts were read
 // all the same.
@@ -206,7 +209,11 @@ func (o *Opened) readParts(ctx context.Context, in *Input, parts []wire.Part, bo
 		switch {
 		case isHistory(p):
 		case p.Ours && o.Mode == kernel.Enforce:
-			o.redact(p, refersToOurs)
+			if p.Kind == wire.Text {
+				o.redact(p, leftOfOurs)
+			} else {
+				o.redact(p, refersToOurs)
+			}
 			replaced = append(replaced, p)
 		case p.Kind == wire.Unknown:
 			said, instructions, _ := loose.Texts(looseMember(p, body))

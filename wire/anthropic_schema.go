@@ -125,7 +125,7 @@ func anthropicMessage(w *walk, v gjson.Result) { w.inTurn(v, anthropicMessageMem
 
 var anthropicMessageMembers = object(members{
 	"role":    word("user", "assistant", "system"),
-	"content": anthropicContent,
+	"content": orEmptied(textBlocks, anthropicContent),
 	// Of a system message in the midst of others.
 	"clear_at": scalar, "output_config": object(members{"effort": scalar}),
 })

@@ -66,7 +66,7 @@ var (
 func converseMessage(w *walk, v gjson.Result) { w.inTurn(v, converseSaid) }
 
 // converseSaid is a message of a request or of an answer.
-var converseSaid = object(members{"role": word("user", "assistant", "system"), "content": list(converseBlock)})
+var converseSaid = object(members{"role": word("user", "assistant", "system"), "content": orEmptied(textParts, list(converseBlock))})
 
 // converseBlock reads one block of content. Signed reasoning is one part as a whole: the API
 // accepts a block that is missing, but none that was changed.

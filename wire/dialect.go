@@ -218,7 +218,8 @@ type Part struct {
 	// beside what the user wrote or what a tool returned.
 	Context bool
 
-	// Ours: the part refers to an answer that we wrote, by an id that no provider knows.
+	// Ours: the part refers to an answer that we wrote, by an id that no provider knows, or is
+	// what is left of one where providers want content.
 	Ours bool
 
 	// Called: the part belongs to one of the answer's [Response.Calls].

@@ -75,6 +75,9 @@ const (
 	textBlock replacement = "text block"
 	// textPart is the same for a part of Gemini, which names no type.
 	textPart replacement = "text part"
+	// textBlocks and textParts are lists of one of these, for content that has none.
+	textBlocks replacement = "text blocks"
+	textParts  replacement = "text parts"
 	// base64Text is a string that holds the text in base64.
 	base64Text replacement = "base64"
 	// messageItem is an item with a message, for an item of a list of messages and others.
@@ -103,6 +106,10 @@ func (p Part) redacted(opens byte, text string) []byte {
 		return encode(map[string]string{"type": "text", "text": text})
 	case p.replacement == textPart:
 		return encode(map[string]string{"text": text})
+	case p.replacement == textBlocks:
+		return encode([]map[string]string{{"type": "text", "text": text}})
+	case p.replacement == textParts:
+		return encode([]map[string]string{{"text": text}})
 	case p.replacement == base64Text:
 		return encode(base64.StdEncoding.EncodeToString([]byte(text)))
 	case p.replacement == messageItem:

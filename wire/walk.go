@@ -87,6 +87,7 @@ func (w *walk) markEarlier() {
 	for i := range w.parts {
 		p := &w.parts[i]
 		p.Earlier = p.Message > 0 && (p.Message <= newest || p.Role == Assistant)
+		p.Ours = p.Ours || p.emptied() && p.Message < len(w.roles) // the last begins an answer
 	}
 }
 
@@ -293,6 +294,23 @@ func attached(form replacement, read schema) schema {
 		}
 	}
 }
+
+// orEmptied reads the content of a message. The APIs refuse a message of the assistant without any, so
+// none of their models has said it. It is what clients keep of an answer of ours whose refusal,
+// or whose note of a blocked call, stands beside the content.
+func orEmptied(form replacement, read schema) schema {
+	return func(w *walk, v gjson.Result) {
+		read(w, v)
+		if w.err == nil && w.role == Assistant && (v.Raw == `""` || v.IsArray() && len(v.Array()) == 0) {
+			if w.add(Text, "", v); w.err == nil {
+				w.parts[len(w.parts)-1].replacement = form
+			}
+		}
+	}
+}
+
+// emptied reports whether a part is the content of such an answer.
+func (p Part) emptied() bool { return p.replacement == textBlocks || p.replacement == textParts }
 
 // as reads a value with another role.
 func as(role Role, read schema) schema {

@@ -210,8 +210,8 @@ func converseNext(first converseParams, next func(said types.Message) (types.Mes
 	}
 }
 
-func converseAfter(first string, send func(converseParams) action) action {
-	return converseNext(converseAsks(first), func(types.Message) (types.Message, bool) { return converseUser(converseText(question)), true }, send)
+func converseAfter(first converseParams, send func(converseParams) action) action {
+	return converseNext(first, func(types.Message) (types.Message, bool) { return converseUser(converseText(question)), true }, send)
 }
 
 func converseLoop(found string) action {
@@ -250,9 +250,10 @@ func converseActions() map[string]action {
 		"attack in a tool result, streamed": converseStreamed(converseToolResult(plan.Attack)),
 		"attack in a tool loop":             converseLoop(plan.Attack),
 		"role in the system prompt":         converse(system),
-		"after a refusal":                   converseAfter(plan.Attack, converse),
-		"after a refusal, streamed":         converseAfter(plan.Attack, converseStreamed),
-		"after an answer":                   converseAfter(thinking, converse),
+		"after a refusal":                   converseAfter(converseAsks(plan.Attack), converse),
+		"after a refusal, streamed":         converseAfter(converseAsks(plan.Attack), converseStreamed),
+		"after a refusal, structured":       converseAfter(converseStructured(plan.Attack), converse),
+		"after an answer":                   converseAfter(converseAsks(thinking), converse),
 		"answer that gives in":              converse(converseAsks(story)),
 		"answer that gives in, streamed":    converseStreamed(converseAsks(story)),
 	}
