@@ -86,6 +86,11 @@ const (
 
 func bedrockFailed(_ int, message string) string { return `{"message":` + quote(message) + `}` }
 
+// bedrockErrors name the exceptions of statuses, which stand in a header.
+var bedrockErrors = map[int]string{
+	http.StatusBadRequest: "ValidationException", http.StatusForbidden: "InvalidSignatureException", http.StatusServiceUnavailable: "ServiceUnavailableException",
+}
+
 // blank finds what the APIs of Bedrock and Anthropic refuse: messages without content, and empty texts.
 var blank = regexp.MustCompile(`"content"\s*:\s*(\[\s*\]|"")|"text"\s*:\s*""`)
 

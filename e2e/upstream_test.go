@@ -161,6 +161,9 @@ func (u *upstream) nextID() string {
 // writeWhole sends an answer that is not streamed.
 func writeWhole(w http.ResponseWriter, status int, body string, how manner) {
 	w.Header().Set("Content-Type", "application/json")
+	if name := bedrockErrors[status]; name != "" {
+		w.Header().Set("X-Amzn-Errortype", name) // other SDKs do not read it
+	}
 	if how == breaking {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		w.WriteHeader(status)
