@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/tidwall/gjson"
 )
 
 const removed = "[This message was removed by the governance policy of this service.]"
@@ -446,30 +444,30 @@ func TestNamesInRemovedMessagesStay(t *testing.T) {
 	}
 }
 
-// A refusal of structured output, or the note of a blocked call there, stands beside the content, and
-// the client resends the empty content. The APIs refuse that, so a text stands there when the
-// conversation goes on, in the same session.
+// A refusal of structured output, or the note of a blocked call there, may stand beside the content, and
+// the client may resend a message without content. The APIs refuse that, so a text stands there
+// when the conversation goes on, in the same session.
 func TestAnswersWithoutContentComeBack(t *testing.T) {
 	const question = "What is the capital of France?"
 	for _, api := range []struct {
 		path, options string
 		text, call    string              // blocks, the first with the text for %s
 		answer        func(string) string // with a block
-		content       string              // its path in an answer
+		content       string              // of a refusal, or of a note
 	}{
 		{
 			"/v1/messages", `"model":"m","max_tokens":9,"output_config":{"format":{"type":"json_schema","schema":{}}}`,
 			`{"text":%q,"type":"text"}`, `{"type":"tool_use","id":"t","name":"bash","input":` + wipeArguments + `}`,
 			func(block string) string {
 				return `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[` + block + `],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
-			}, "content",
+			}, `"content":[]`,
 		},
 		{
 			converseWhole, `"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{}"}}}}`,
 			`{"text":%q}`, `{"toolUse":{"toolUseId":"t","name":"bash","input":` + wipeArguments + `}}`,
 			func(block string) string {
 				return `{"output":{"message":{"role":"assistant","content":[` + block + `]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}`
-			}, "output.message.content",
+			}, `"content":[{"text":"`, // as in all answers of Bedrock; some clients keep none of it
 		},
 	} {
 		said := func(role, text string) string {
@@ -489,10 +487,12 @@ func TestAnswersWithoutContentComeBack(t *testing.T) {
 				return answering("application/json", api.answer(block))(w, r)
 			})
 			first, next := said("user", test.prompt), said("user", "And of Italy?")
-			content := gjson.Get(s.post(api.path, call(first)).Body.String(), api.content).Raw
+			if w := s.post(api.path, call(first)); !strings.Contains(w.Body.String(), api.content) {
+				t.Errorf("%s: %s", name, w.Body)
+			}
 			block = fmt.Sprintf(api.text, "Rome.")
-			if w := s.post(api.path, call(first, `{"role":"assistant","content":`+content+`}`, next)); content != `[]` || !strings.Contains(w.Body.String(), "Rome.") {
-				t.Fatalf("%s: behind %s comes %d %s", name, content, w.Code, w.Body)
+			if w := s.post(api.path, call(first, `{"role":"assistant","content":[]}`, next)); !strings.Contains(w.Body.String(), "Rome.") {
+				t.Fatalf("%s: %d %s", name, w.Code, w.Body)
 			}
 			if name != "a call" { // whose question was answered
 				first = said("user", removed)

@@ -13,6 +13,7 @@ var converseForm = blockForm{
 	reason: "stopReason", declined: converseDeclined,
 	details: "additionalModelResponseFields",
 	notes:   func(notes string) any { return converseFields{notes} },
+	filled:  true,
 }
 
 // WithoutCalls implements [CallEditor].

@@ -199,6 +199,12 @@ func TestConverseWholeCalls(t *testing.T) {
 			t.Errorf("%s: %v\n got %s\nwant %s", name, err, out, want)
 		}
 	}
+	// No answer is without content.
+	const alone = `{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"n","input":{}}} ,{"toolUse":{"toolUseId":"u","name":"n","input":{}}}]}},"stopReason":"tool_use"}`
+	out, err := d.(wire.CallEditor).WithoutCalls([]byte(alone), []wire.BlockedCall{note("0", wire.OnlyRefusal), note("1", wire.OnlyRefusal)})
+	if want := `{"additionalModelResponseFields":{"refusal":"No 0.\nNo 1."},"output":{"message":{"role":"assistant","content":[{"text":"No 0.\nNo 1."}]}},"stopReason":"guardrail_intervened"}`; err != nil || string(out) != want {
+		t.Errorf("%v\n got %s\nwant %s", err, out, want)
+	}
 	for name, test := range map[string]struct{ body, key, note string }{
 		"no such call": {converseWhole, "3", "No."},
 		"a text":       {converseWhole, "0", "No."},
@@ -449,14 +455,14 @@ func TestConverseRefusals(t *testing.T) {
 		place wire.Place
 		want  string
 	}{
-		"the whole":          {0, "", events(`messageStart {"role":"assistant"}`, `contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":0}`, `contentBlockStop {"contentBlockIndex":0}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
-		"an ordinary one":    {0, wire.OnlyContent, events(`messageStart {"role":"assistant"}`, `contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":0}`, `contentBlockStop {"contentBlockIndex":0}`, `messageStop {"stopReason":"end_turn"}`, metadata)},
-		"beside the content": {0, wire.OnlyRefusal, events(`messageStart {"role":"assistant"}`, `messageStop {"stopReason":"guardrail_intervened","additionalModelResponseFields":{"refusal":"No."}}`, metadata)},
-		"in a text":          {2, "", events(`contentBlockStop {"contentBlockIndex":0}`, `contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":1}`, `contentBlockStop {"contentBlockIndex":1}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
-		"behind a text":      {4, "", events(`contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":1}`, `contentBlockStop {"contentBlockIndex":1}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
-		"in a call":          {6, "", events(`messageStop {"stopReason":"guardrail_intervened","additionalModelResponseFields":{"refusal":"No."}}`, metadata)},
-		"behind a call":      {8, "", events(`contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":2}`, `contentBlockStop {"contentBlockIndex":2}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
-		"behind the end":     {11, "", ""},
+		"the whole":            {0, "", events(`messageStart {"role":"assistant"}`, `contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":0}`, `contentBlockStop {"contentBlockIndex":0}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
+		"an ordinary one":      {0, wire.OnlyContent, events(`messageStart {"role":"assistant"}`, `contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":0}`, `contentBlockStop {"contentBlockIndex":0}`, `messageStop {"stopReason":"end_turn"}`, metadata)},
+		"of structured output": {0, wire.OnlyRefusal, events(`messageStart {"role":"assistant"}`, `contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":0}`, `contentBlockStop {"contentBlockIndex":0}`, `messageStop {"stopReason":"guardrail_intervened","additionalModelResponseFields":{"refusal":"No."}}`, metadata)},
+		"in a text":            {2, "", events(`contentBlockStop {"contentBlockIndex":0}`, `contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":1}`, `contentBlockStop {"contentBlockIndex":1}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
+		"behind a text":        {4, "", events(`contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":1}`, `contentBlockStop {"contentBlockIndex":1}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
+		"in a call":            {6, "", events(`messageStop {"stopReason":"guardrail_intervened","additionalModelResponseFields":{"refusal":"No."}}`, metadata)},
+		"behind a call":        {8, "", events(`contentBlockDelta {"delta":{"text":"No."},"contentBlockIndex":2}`, `contentBlockStop {"contentBlockIndex":2}`, `messageStop {"stopReason":"guardrail_intervened"}`, metadata)},
+		"behind the end":       {11, "", ""},
 	} {
 		w := d.Stream()
 		for _, f := range split(t, d, []byte(strings.Join(stream[:test.sent], ""))) {
@@ -472,7 +478,7 @@ func TestConverseRefusals(t *testing.T) {
 	for place, want := range map[wire.Place]string{
 		"":               `{"output":{"message":{"role":"assistant","content":[{"text":"No."}]}},"stopReason":"guardrail_intervened","usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0},"metrics":{"latencyMs":0}}`,
 		wire.OnlyContent: `{"output":{"message":{"role":"assistant","content":[{"text":"No."}]}},"stopReason":"end_turn","usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0},"metrics":{"latencyMs":0}}`,
-		wire.OnlyRefusal: `{"output":{"message":{"role":"assistant","content":[]}},"stopReason":"guardrail_intervened","usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0},"metrics":{"latencyMs":0},"additionalModelResponseFields":{"refusal":"No."}}`,
+		wire.OnlyRefusal: `{"output":{"message":{"role":"assistant","content":[{"text":"No."}]}},"stopReason":"guardrail_intervened","usage":{"inputTokens":0,"outputTokens":0,"totalTokens":0},"metrics":{"latencyMs":0},"additionalModelResponseFields":{"refusal":"No."}}`,
 	} {
 		out := d.Refusal(wire.Refusal{Text: "No.", Place: place})
 		if r, err := d.Response(out); string(out) != want || err != nil || r.Err {

@@ -50,7 +50,10 @@ type converseIndex struct {
 // Framing returns the framing of streams.
 func (converse) Framing() Framing { return AmazonStream }
 
-// Refusal is a completed answer that declines, or an ordinary one for [OnlyContent].
+// Refusal is a completed answer that declines, or an ordinary one for [OnlyContent]. Its text stands in the
+// content for [OnlyRefusal] too, as that of Bedrock's own guardrails does where JSON was asked for. No
+// answer of Bedrock is without content, so programs take the first block unseen, and those in Go
+// would panic.
 func (converse) Refusal(r Refusal) []byte {
 	type said struct {
 		Role    string         `json:"role"`
@@ -59,10 +62,6 @@ func (converse) Refusal(r Refusal) []byte {
 	type output struct {
 		Message said `json:"message"`
 	}
-	content := []converseText{}
-	if r.Place != OnlyRefusal {
-		content = append(content, converseText{r.Text})
-	}
 	end := converseStop(r)
 	return encode(struct {
 		Output  output          `json:"output"`
@@ -70,11 +69,11 @@ func (converse) Refusal(r Refusal) []byte {
 		Usage   converseUsage   `json:"usage"`
 		Metrics converseMetrics `json:"metrics"`
 		Fields  *converseFields `json:"additionalModelResponseFields,omitzero"`
-	}{Output: output{said{"assistant", content}}, Reason: end.Reason, Fields: end.Fields})
+	}{Output: output{said{"assistant", []converseText{{r.Text}}}}, Reason: end.Reason, Fields: end.Fields})
 }
 
-// converseStop is why an answer with a refusal ends. A refusal that the content has no room for
-// stands there.
+// converseStop is why an answer with a refusal ends. A refusal that clients do not look for in the
+// content stands there.
 func converseStop(r Refusal) converseEnd {
 	switch r.Place {
 	case OnlyContent:
@@ -152,11 +151,9 @@ func (s *converseStream) Refusal(r Refusal) []byte {
 	if s.open && !running {
 		out = appendAmazonEvent(out, "contentBlockStop", converseIndex{s.next - 1})
 	}
-	switch {
-	case r.Place == OnlyRefusal:
-	case running:
+	if running {
 		r.Place = OnlyRefusal
-	default:
+	} else {
 		out = appendAmazonEvent(out, "contentBlockDelta", converseDelta{converseText{r.Text}, s.next})
 		out = appendAmazonEvent(out, "contentBlockStop", converseIndex{s.next})
 	}

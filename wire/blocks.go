@@ -30,6 +30,8 @@ type blockForm struct {
 	reason, declined string
 	details          string
 	notes            func(notes string) any
+
+	filled bool // no answer is without content
 }
 
 // newBlockEdit returns the edit that takes some calls out of those of an answer.
@@ -52,6 +54,10 @@ func (e *blockEdit) editContent(c *changes, content gjson.Result) {
 			c.replace(block, string(encode(e.form.text(b.Note))))
 		}
 	})
+	if blocks := content.Array(); e.form.filled && len(blocks) > 0 && len(e.dropped) == len(blocks) {
+		c.replace(blocks[0], string(encode(e.form.text(e.notesOfTheEnd()))))
+		e.dropped = e.dropped[1:]
+	}
 	c.drop(content, func(_ string, at int) bool { return slices.Contains(e.dropped, at) })
 }
 

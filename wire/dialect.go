@@ -378,7 +378,8 @@ const (
 	// or show both. The zero value means the same.
 	Everywhere Place = "message"
 	// OnlyRefusal keeps the content empty: where structured output was asked
-	// for, clients parse the content.
+	// for, clients parse the content. Bedrock's Converse has no answer without content, and says it
+	// in both.
 	OnlyRefusal Place = "refusal"
 	// OnlyContent is for clients that show both.
 	OnlyContent Place = "content"
