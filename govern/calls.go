@@ -137,6 +137,7 @@ type talk struct {
 	system, request []string
 	seen            []toolcall.Observation
 	tools           []wire.ToolDefinition
+	goesOn          bool // what came before is kept by the provider
 }
 
 // The last of these many bytes of the conversation are remembered for the calls of later
@@ -146,23 +147,16 @@ const (
 	maxReadMemory  = 6 << 10
 )
 
-// readTalk collects what the parts of a call say, except those that an edit replaces. What
-// the provider keeps of the conversation is not in the call, but its end is remembered. Of
-// a conversation with a server of tools nothing is heard but the arguments, which must not
-// vouch for themselves, and what the server has said of its tools is remembered.
+// readTalk collects what the parts of a call say, except those that an edit replaces. Of a
+// conversation with a server of tools nothing is heard but the arguments,
+// which must not vouch for themselves, and what the server has said of its tools is remembered.
 func (o *Opened) readTalk(call wire.Request, edits []wire.Edit) {
-	o.talk = talk{tools: call.Tools}
+	o.talk = talk{tools: call.Tools, goesOn: call.HistoryPath != ""}
 	if len(call.Calls) > 0 {
 		for _, t := range o.memory.Tools {
 			o.talk.tools = append(o.talk.tools, wire.ToolDefinition{Name: t.Name, ReadOnly: t.ReadOnly, Destructive: t.Destructive})
 		}
 		return
-	}
-	if call.HistoryPath != "" {
-		o.talk.recall(o.memory)
-	}
-	if call.Fetches != "" {
-		o.talk.recall(o.asking)
 	}
 	for _, p := range call.Parts {
 		replaced := slices.ContainsFunc(edits, func(e wire.Edit) bool { return !e.Before && e.Part.Path == p.Path })
@@ -176,6 +170,20 @@ func (o *Opened) readTalk(call wire.Request, edits []wire.Edit) {
 			o.talk.request = append(o.talk.request, p.Text)
 		}
 	}
+}
+
+// wholeTalk is the talk of the call behind what came before it. What the provider keeps of the
+// conversation is not in the call, but its end is remembered.
+func (o *Opened) wholeTalk() talk {
+	whole := talk{system: o.talk.system, tools: o.talk.tools}
+	if o.talk.goesOn {
+		whole.recall(o.memory)
+	}
+	if o.Fetches != "" {
+		whole.recall(o.asking)
+	}
+	whole.request, whole.seen = append(whole.request, o.talk.request...), append(whole.seen, o.talk.seen...)
+	return whole
 }
 
 // recall adds the end of the conversation that a session remembers.
@@ -229,14 +237,15 @@ func rememberTools(known []hintedTool, told []wire.ToolDefinition) []hintedTool 
 
 // asked returns a call as the interceptor reads it.
 func (o *Opened) asked(c wire.ToolCall) toolcall.Call {
+	said := o.wholeTalk()
 	call := toolcall.Call{
 		Name: c.Name, Bare: c.Bare, Arguments: []byte(c.Arguments), Free: c.Free,
 		Session: o.PublicID, Key: o.KeyID, Dialect: o.Dialect,
-		System: strings.Join(o.talk.system, "\n"), Request: strings.Join(o.talk.request, "\n"), Context: o.talk.seen,
+		System: strings.Join(said.system, "\n"), Request: strings.Join(said.request, "\n"), Context: said.seen,
 	}
-	call.Definition = o.talk.definition(c.Name)
+	call.Definition = said.definition(c.Name)
 	if call.Definition == nil && c.Bare != "" {
-		call.BareDefinition = o.talk.definition(c.Bare)
+		call.BareDefinition = said.definition(c.Bare)
 	}
 	return call
 }

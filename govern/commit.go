@@ -271,6 +271,7 @@ func (j *Judged) rebase(ctx context.Context) (*Judged, error) {
 	if err != nil {
 		return j, err
 	}
+	o.talk = j.Opened.talk
 	if j.call != nil {
 		return o.recordCalls(append([]Call{*j.call}, j.calls...))
 	}
@@ -424,7 +425,7 @@ func (j *Judged) remember(outcome kernel.Outcome, sent Sent, answers []providedA
 	}
 	m.refuses(in, attack)
 	if j.keepsTalk() {
-		m.Requested, m.Read = o.talk.remembered()
+		m.Requested, m.Read = o.wholeTalk().remembered()
 	}
 	m.Blocked = slices.Concat(m.Blocked, d.unanswered())
 	m.Blocked = m.Blocked[max(0, len(m.Blocked)-maxBlocked):]

@@ -121,7 +121,7 @@ func (a *Assessed) inquire(ctx context.Context, calls []Call) *inquiry {
 	if a.evidence.DeniedBy != "" {
 		read = nil
 	}
-	return o.inquire(ctx, answeredCall, read, o.talk.seen, func(i int) toolcall.Call { return o.asked(calls[i].ToolCall) })
+	return o.inquire(ctx, answeredCall, read, o.wholeTalk().seen, func(i int) toolcall.Call { return o.asked(calls[i].ToolCall) })
 }
 
 // NotJudged ends a turn without an answer to judge; why is the reason.

@@ -429,7 +429,7 @@ func (j *Judged) rememberNames(s store.Session, histories []string, unread []unr
 	m.remembers(m.Unread)
 	m.thinks(thoughts)
 	if j.keepsTalk() {
-		m.Requested, m.Read = j.Opened.talk.remembered()
+		m.Requested, m.Read = j.Opened.wholeTalk().remembered()
 	}
 	m.Answers = slices.Concat(m.Answers, answers)
 	m.Answers = m.Answers[max(0, len(m.Answers)-maxAnswers):]
