@@ -49,6 +49,41 @@ func TestResponsesCallsInANamespace(t *testing.T) {
 	}
 }
 
+// The notes that the provider gets as the results of blocked calls are our own words. Later calls
+// are not taken for what a text told the agent to do because of them.
+func TestResponsesNotesAreNothingThatToolsSaid(t *testing.T) {
+	escalates := askedFor{"call_a", "cmd", `{"command":"SharpGPOAbuse.exe --AddLocalAdmin --UserAccount svc-web --GPOName Workstations"}`}
+	drops := askedFor{"call_b", "execute_sql", `{"sql":"DROP TABLE orders"}`}
+	describes := askedFor{"call_c", "bigquery_query", `{"query":"ALTER TABLE crm.orders SET OPTIONS(description='Orders')"}`}
+	for name, members := range map[string][3]string{
+		"previous":     {`"input":"Look after the warehouse."`, `"previous_response_id":"resp_1"`, `"previous_response_id":"resp_2"`},
+		"conversation": {`"conversation":"conv_1","input":"Look after the warehouse."`, `"conversation":"conv_1"`, `"conversation":"conv_1"`},
+	} {
+		answers := []string{
+			reply(functionCalls([]askedFor{escalates, drops})...),
+			reply(said("msg_1", "What is next?")),
+			reply(functionCalls([]askedFor{describes})...),
+		}
+		var n int
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			n++
+			return answering("application/json", strings.Replace(answers[n-1], `"resp_1"`, quoted(fmt.Sprintf("resp_%d", n)), 1))(w, r)
+		})
+		for i, said := range []string{"", `,"input":"Carry on."`, `,"input":"Carry on with the plan."`} {
+			if w := s.post("/v1/responses", `{"model":"m",`+members[i]+said+`}`); w.Code != http.StatusOK {
+				t.Fatalf("%s: %d %s", name, w.Code, w.Body)
+			}
+		}
+		calls := s.calls()
+		if len(calls) != 3 || calls[0]["tool"] != describes.name {
+			t.Fatalf("%s: %v", name, calls)
+		}
+		if last := calls[0]; last["decision"] != "approved" || last["flagged"] != nil {
+			t.Errorf("%s: a call after blocked ones is %v: %v, flagged %v", name, last["decision"], last["invariant"], last["flagged"])
+		}
+	}
+}
+
 // Turns of one conversation may overlap. What tools said in each of them is known to the calls of
 // later ones, whichever is committed first.
 func TestWhatToolsSaidOutlivesConflicts(t *testing.T) {

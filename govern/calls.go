@@ -148,8 +148,8 @@ const (
 )
 
 // readTalk collects what the parts of a call say, except those that an edit replaces. Of a
-// conversation with a server of tools nothing is heard but the arguments,
-// which must not vouch for themselves, and what the server has said of its tools is remembered.
+// conversation with a server of tools nothing is heard but the arguments, which must not
+// vouch for themselves, and what the server has said of its tools is remembered.
 func (o *Opened) readTalk(call wire.Request, edits []wire.Edit) {
 	o.talk = talk{tools: call.Tools, goesOn: call.HistoryPath != ""}
 	if len(call.Calls) > 0 {

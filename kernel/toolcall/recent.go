@@ -1,6 +1,10 @@
 package toolcall
 
-import "unicode/utf8"
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // How much of a conversation a call is compared with, in bytes. Conversations of agents
 // grow to megabytes, and an agent mostly acts on what it has read last.
@@ -40,6 +44,34 @@ func (c Call) recent() (recent Call, unread int) {
 		}
 	}
 	return c, unread
+}
+
+// saidOfBlocked is what we say of blocked calls.
+var saidOfBlocked = func() (all []string) {
+	for _, v := range precedence {
+		all = append(all, v.Reason())
+	}
+	return all
+}()
+
+// withoutReasons returns a call with nothing in its conversation of what we say of blocked
+// calls. Agents get these sentences as results, and they speak of acts that nobody asks for.
+func (c Call) withoutReasons() Call {
+	cloned := false
+	for i, o := range c.Context {
+		text := o.Text
+		for _, reason := range saidOfBlocked {
+			text = strings.ReplaceAll(text, reason, "")
+		}
+		if text == o.Text {
+			continue
+		}
+		if !cloned {
+			c.Context, cloned = slices.Clone(c.Context), true
+		}
+		c.Context[i].Text = text
+	}
+	return c
 }
 
 // fromRune returns a text from the first character that begins at n or behind it.

@@ -210,6 +210,7 @@ func Decide(ctx context.Context, c Call) (Decision, error) {
 
 func decide(c Call, b *budget) (Decision, error) {
 	c, unread := c.asObject().withSteps().recent()
+	c = c.withoutReasons()
 	if err := b.ctx.Err(); err != nil {
 		return Decision{}, fmt.Errorf("deciding a tool call: %w", err)
 	}
