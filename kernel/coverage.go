@@ -22,7 +22,8 @@ type Coverage struct {
 	Unknown []SkippedPart `json:"unknown"`
 	// BytesInspected of request and response together; >= 0.
 	BytesInspected int `json:"bytes_inspected"`
-	// BytesForwarded of request and response together, framing included; >= 0.
+	// BytesForwarded to the model or the server: of the body of a request as it was sent
+	// on, framing included, and of a tool call its name and arguments; 0 if nothing was.
 	BytesForwarded int `json:"bytes_forwarded"`
 }
 
