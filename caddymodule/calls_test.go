@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -159,6 +160,32 @@ func ollamaCalling(calls []askedFor, rest string) string {
 		all = append(all, fmt.Sprintf(`{"function":{"name":%q,"arguments":%s}}`, c.name, c.arguments))
 	}
 	return `{"model":"m","created_at":"2025-07-07T20:22:19.1Z","message":{"role":"assistant","content":"I look.","tool_calls":[` + strings.Join(all, ",") + `]},` + rest + `}`
+}
+
+// An answer that upstream encodes although it was not asked to is decided like any other.
+func TestCallsInEncodedAnswers(t *testing.T) {
+	id := regexp.MustCompile(`(KRN|TCR)-[0-9A-F]{32}`)
+	for _, api := range callingAPIs {
+		contentType, body := api.answer(weather, wipe)
+		plain := newSite(t, `{}`, answering(contentType, body)).post(api.path, api.question)
+		for _, encode := range []func(string) (string, string){gzipped, brotlied, gzippedTwice} {
+			coding, packed := encode(body)
+			s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+				w.Header().Set("Content-Encoding", coding)
+				return answering(contentType, packed)(w, r)
+			})
+			w := s.post(api.path, api.question)
+			if got, want := id.ReplaceAllString(w.Body.String(), ""), id.ReplaceAllString(plain.Body.String(), ""); got != want {
+				t.Errorf("%s in %s: %q, want %q", api.name, coding, got, want)
+			}
+			if h := w.Header(); h.Get("Content-Encoding") != "" || h.Get("Content-Type") != plain.Header().Get("Content-Type") {
+				t.Errorf("%s in %s: %v", api.name, coding, h)
+			}
+			if calls := s.calls(); len(calls) != 2 || len(parts(s.turns()[0], "unknown")) != 0 {
+				t.Errorf("%s in %s: %d calls decided, %v unknown", api.name, coding, len(calls), parts(s.turns()[0], "unknown"))
+			}
+		}
+	}
 }
 
 // A blocked call among others is taken out of the answer in every dialect, streamed and

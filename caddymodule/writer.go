@@ -103,22 +103,45 @@ func (w *answerWriter) WriteHeader(status int) {
 		w.state = stateWhole // without a status it counts as no answer
 	case status < http.StatusOK:
 		w.ResponseWriter.WriteHeader(status)
-	case isStream(status, w.Header(), w.framing):
-		w.state, w.status = stateStreaming, status
-		w.Header().Del("Content-Length") // a refusal may shorten the stream
-		w.tell(w.Header())
-		w.ours = lexHeaders(w.Header())
-		w.client.begin()
-		w.ResponseWriter.WriteHeader(status)
+	case isStream(status, w.Header(), w.framing) && !encoded(w.Header()):
+		w.beginStream(status)
 	default:
 		w.state, w.status = stateWhole, status
 	}
 }
 
-// isStream reports whether an answer is a stream that can be read as it comes.
+// isStream reports whether an answer is a stream that can be read frame by frame.
 func isStream(status int, h http.Header, framing wire.Framing) bool {
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return status < http.StatusMultipleChoices && media == string(framing) && !encoded(h) && !inOtherCharset(h)
+	return status < http.StatusMultipleChoices && media == string(framing) && !inOtherCharset(h)
+}
+
+// beginStream lets the header of a stream leave.
+func (w *answerWriter) beginStream(status int) {
+	w.state, w.status = stateStreaming, status
+	w.Header().Del("Content-Length") // a refusal may shorten the stream
+	w.tell(w.Header())
+	w.ours = lexHeaders(w.Header())
+	w.client.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// unpackStream reads a stream that has come whole, because it was encoded. One that cannot be
+// decoded stays whole. It fails as Write does.
+func (w *answerWriter) unpackStream() error {
+	h := w.Header()
+	if !isStream(w.status, h, w.framing) || !encoded(h) {
+		return nil
+	}
+	plain, err := loose.Decode(w.body.Bytes(), codings(h), w.limit)
+	if err != nil {
+		return nil //nolint:nilerr // it is read as it is
+	}
+	h.Del("Content-Encoding")
+	dropDescription(h)
+	w.beginStream(w.status)
+	_, err = w.writeFrames(plain)
+	return err
 }
 
 // inOtherCharset reports whether a header names a charset in which a body may read
@@ -236,6 +259,9 @@ func (w *answerWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return ni
 func (w *answerWriter) finish(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err == nil && w.state == stateWhole && w.unread == nil && w.status != 0 {
+		err = w.unpackStream()
+	}
 	switch {
 	case w.unread != nil:
 		w.reader.End(nil, w.unread)
