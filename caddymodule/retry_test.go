@@ -68,6 +68,32 @@ func TestARetryAfterAFailureCountsOnce(t *testing.T) {
 	}
 }
 
+// The answer to a retry leaves what the answer to the first try would have left: the thread of
+// a session can be lost from its third turn on, and a try is no turn.
+func TestARetryLosesNoThread(t *testing.T) {
+	leaves := func(fails int) any {
+		var n int
+		s := newSite(t, `{}`, func(w http.ResponseWriter, r *http.Request) error {
+			if n++; n > 1 && n <= 1+fails {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return nil
+			}
+			return answering("application/json", completion(map[bool]string{true: "Hello.", false: "Volcanic basalt erodes slowly under rain."}[n == 1]))(w, r)
+		})
+		s.post("/v1/chat/completions", turns("user", "What is the capital of France?"), "X-Lex-Session", "s")
+		for range fails + 1 {
+			s.post("/v1/chat/completions", turns("user", "How do I bake a cake?"), "X-Lex-Session", "s")
+		}
+		return s.receipts()[0]["carry_next"]
+	}
+	want := leaves(0)
+	for fails := range 4 {
+		if got := leaves(fails); !reflect.DeepEqual(got, want) {
+			t.Errorf("after %d failures the answer leaves %v, want %v", fails, got, want)
+		}
+	}
+}
+
 // Who reads an answer and leaves before its end asks anew: the turn counts each
 // time.
 func TestLeavingWithAnAnswerIsNoFailure(t *testing.T) {

@@ -104,7 +104,11 @@ func (a *Assessed) Judge(ctx context.Context, answer Answer) (*Judged, error) {
 	}
 	if measured, continuity, ok := detect.Measure(a.prompt.Embedding, j.output, centre, judgement); ok {
 		j.Measured = &measured
-		j.found.LostThread = continuity < float64(g.Detector.Calibration().LostThread) && o.session.Turns >= 2
+		before := o.session.Turns
+		if j.evidence.Repeated { // this turn has counted already
+			before--
+		}
+		j.found.LostThread = continuity < float64(g.Detector.Calibration().LostThread) && before >= 2
 	}
 
 	if j.Turn, err = o.decide(j.evidence, j.found); err == nil && !j.Turn.Refused {
