@@ -65,7 +65,7 @@ func (d Decisions) Blocked() (blocked []wire.BlockedCall) {
 // BlockedNote returns what a model and its users read in place of a blocked call. It names
 // the invariant and repeats nothing that the model wrote.
 func BlockedNote(c kernel.ToolCall) string {
-	return "[A tool call was blocked by the governance policy of this service. " + BlockedReason(c) + "]"
+	return "[" + toolcall.WasBlocked + " " + BlockedReason(c) + "]"
 }
 
 // BlockedReason returns the sentence that explains why a call is blocked, beginning with
@@ -73,9 +73,9 @@ func BlockedNote(c kernel.ToolCall) string {
 func BlockedReason(c kernel.ToolCall) string {
 	switch {
 	case c.Invariant == kernel.SessionRisk:
-		return kernel.SessionRisk + ": The state of the session does not allow a call like this one now."
+		return toolcall.SessionRiskReason
 	case c.Rule == ruleNoGuardVerdict && c.Invariant == string(toolcall.OperatorRule):
-		return c.Invariant + ": A guard has to be asked about the call and gave no verdict."
+		return toolcall.NoVerdictReason
 	}
 	return toolcall.Invariant(c.Invariant).Reason()
 }

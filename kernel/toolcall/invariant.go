@@ -134,6 +134,14 @@ var reasons = map[Invariant]string{
 	InvalidArguments:         "The arguments do not fit the schema of the tool.",
 }
 
+// What is said of calls that no invariant of this package blocks, and before the reason of each
+// call that is blocked in a conversation.
+const (
+	WasBlocked        = "A tool call was blocked by the governance policy of this service."
+	SessionRiskReason = kernel.SessionRisk + ": The state of the session does not allow a call like this one now."
+	NoVerdictReason   = string(OperatorRule) + ": A guard has to be asked about the call and gave no verdict."
+)
+
 // Reason returns the sentence that explains the invariant, beginning with its
 // name; empty for a value outside the set.
 func (v Invariant) Reason() string {

@@ -47,7 +47,8 @@ func (c Call) recent() (recent Call, unread int) {
 }
 
 // saidOfBlocked is what we say of blocked calls.
-var saidOfBlocked = func() (all []string) {
+var saidOfBlocked = func() []string {
+	all := []string{WasBlocked, SessionRiskReason, NoVerdictReason}
 	for _, v := range precedence {
 		all = append(all, v.Reason())
 	}
