@@ -154,12 +154,17 @@ func requestLogit(r *detect.Requests, q detect.Question, text string) float64 {
 		return logit
 	}
 	best := math.Inf(-1)
-	if q != detect.AttacksAssistant || len(blocks) <= detect.WindowBlocks {
+	n := len(blocks)
+	if q != detect.AttacksAssistant && n <= detect.WholeBlocks || n <= detect.WindowBlocks {
 		best = over(blocks)
 	}
 	for _, length := range []int{2, detect.WindowBlocks} {
-		for end := length; end <= len(blocks); end++ {
-			best = max(best, over(blocks[end-length:end]))
+		for end := length; end <= n; end++ {
+			logit := over(blocks[end-length : end])
+			if end-length >= detect.WindowBlocks && end <= n-detect.WindowBlocks {
+				logit -= detect.Doubt(n)
+			}
+			best = max(best, logit)
 		}
 	}
 	return best

@@ -21,11 +21,11 @@ const (
 // in Bonferroni's correction: of a text of certainBlocks blocks nothing, of one twice as long
 // log 2. The first and the last windows count in full: there people say what they want.
 //
-// The whole of a text counts up to wholeBlocks. Its logit grows with the square root of its
+// The whole of a text counts up to WholeBlocks. Its logit grows with the square root of its
 // features, and nobody has taught the heads what a book is.
 const (
 	certainBlocks = 16
-	wholeBlocks   = 128
+	WholeBlocks   = 128
 )
 
 // counters are the sums over the features and words of a span. They are integers,
@@ -130,7 +130,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	if r.blocks == 0 {
 		return p, 0, 0
 	}
-	if r.blocks <= wholeBlocks {
+	if r.blocks <= WholeBlocks {
 		logits := m.logits(&r.whole)
 		raise(&r.best, &logits)
 		r.ask(0, &r.whole, &logits)
@@ -140,7 +140,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	}
 	r.raiseAsked(normal)
 	for h, logit := range r.best {
-		logit = max(logit, r.inner[h]-r.doubt())
+		logit = max(logit, r.inner[h]-Doubt(r.blocks))
 		if rule {
 			logit += float64(m.numbers.Rule[h])
 		}
@@ -358,9 +358,10 @@ func (r *reading) addWindow(logits *[Heads]float64) {
 	*place = *logits
 }
 
-// doubt is what the logit of a span within the text is lowered by.
-func (r *reading) doubt() float64 {
-	return kernel.Log(max(1, float64(r.blocks)/certainBlocks))
+// Doubt is what the logit of a span within a text of some blocks is lowered by: of one that
+// is in neither its first window nor its last. It is 0 or higher.
+func Doubt(blocks int) float64 {
+	return kernel.Log(max(1, float64(blocks)/certainBlocks))
 }
 
 // raise lifts logits to others.
