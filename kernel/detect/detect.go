@@ -146,18 +146,15 @@ func (m *Model) assess(ctx context.Context, texts []Text, known Findings) (s Sig
 	return s
 }
 
-// find returns what is in a text. What a user says is added to meaning, unless that is nil.
+// find returns what is in a text, and adds what a user says to meaning, unless that is nil.
 func (m *Model) find(ctx context.Context, t Text, meaning *projection, known Findings) Finding {
-	if isUserText(t.Source) {
+	if known == nil || isUserText(t.Source) {
 		return m.read(ctx, t, meaning)
-	}
-	if known == nil {
-		return m.read(ctx, t, nil)
 	}
 	if f, ok := known.Get(t); ok {
 		return f
 	}
-	f := m.read(ctx, t, nil)
+	f := m.read(ctx, t, meaning)
 	wordless := f
 	wordless.hidden.text = ""
 	known.Add(t, wordless)
@@ -295,18 +292,21 @@ type concealed struct {
 	score float64
 }
 
-// read reads all views of a text. The first is the text as it is read; it is added to
-// meaning unless that is nil, and its bytes that are no language count as unread.
+// read reads all views of a text. The first is the text as it is read; if a user says it, it is
+// added to meaning unless that is nil, and its bytes that are no language count as unread.
 func (m *Model) read(ctx context.Context, t Text, meaning *projection) (f Finding) {
-	read, noise := read(ctx, t.Body), 0
+	read, noise, user := read(ctx, t.Body), 0, isUserText(t.Source)
+	if !user {
+		meaning = nil
+	}
 	for i, view := range read.Views {
 		var p [Heads]float64
 		var tail float64
 		var strange int
 		rule, once := selfReference(view.from), withoutRepetitions(view.from)
 		if isSpeech(t.Source) {
-			f.refers = f.refers || rule && isUserText(t.Source)
-			p, tail, strange = m.score(once, rule, meaning)
+			f.refers = f.refers || rule && user
+			p, tail, strange = m.score(once, rule, user, meaning)
 			p[Injection] = min(maxNotedScore, tail)
 			if p[Coercion] > maxNotedScore && isReportedThreat(view.Text) {
 				p[Coercion] = maxNotedScore

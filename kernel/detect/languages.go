@@ -102,7 +102,7 @@ func (r *reading) raiseAsked(normal *derived) {
 				}
 				logit, head := reader.logit(sum, Question(q)), Question(q).Head()
 				if a.from >= r.behind && a.end <= closing {
-					logit -= Doubt(r.blocks)
+					logit -= r.doubt()
 				}
 				r.best[head] = max(r.best[head], logit)
 			}

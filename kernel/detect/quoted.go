@@ -38,7 +38,7 @@ func (m *Model) noise(normal *derived) int {
 // whole window, whose text is given.
 func (m *Model) instructs(block, window *counters, text string, rule bool) float64 {
 	if rule && SelfReference(text) { // then an attack on the identity is an instruction too, as one of the user's would be
-		asked, _, _ := m.score(newText(text), true, nil)
+		asked, _, _ := m.score(newText(text), true, false, nil)
 		return max(asked[Identity], sigmoid(m.injection(window)+float64(m.numbers.Rule[Injection])))
 	}
 	found := sigmoid(max(m.injection(window), m.injection(block)))

@@ -16,7 +16,7 @@ const (
 	usualPiece = 40 // bytes of a piece in most texts
 )
 
-// Of the windows of a text that somebody pasted, one looks like an attack by chance, the
+// Of the windows of a text that a user pasted, one looks like an attack by chance, the
 // sooner the more there are. So those within count less, by the logarithm of their number, as
 // in Bonferroni's correction: of a text of certainBlocks blocks nothing, of one twice as long
 // log 2. The first and the last windows count in full: there people say what they want.
@@ -90,6 +90,7 @@ type reading struct {
 	inner  [Heads]float64 // those of windows within the text
 	tail   float64        // injection logit of the last window
 
+	pasted bool                         // see [Model.score]
 	latest [WindowBlocks][Heads]float64 // logits of the last windows
 	behind int                          // the first piece behind the first window
 
@@ -118,9 +119,10 @@ type piece struct {
 // highest of the whole text, its windows and its blocks, and the injection probability
 // of its last window, 0 for a text that fits into one. rule says whether
 // [SelfReference] holds for the text. The words are added to meaning unless it
-// is nil. noise counts the bytes of blocks that are no language.
-func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads]float64, tail float64, noise int) {
-	r := reading{m: m}
+// is nil. noise counts the bytes of blocks that are no language. pasted says that a user may
+// have pasted the text.
+func (m *Model) score(normal *derived, rule, pasted bool, meaning *projection) (p [Heads]float64, tail float64, noise int) {
+	r := reading{m: m, pasted: pasted}
 	none := r.best
 	for h := range none {
 		none[h] = math.Inf(-1)
@@ -130,7 +132,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	if r.blocks == 0 {
 		return p, 0, 0
 	}
-	if r.blocks <= WholeBlocks {
+	if r.blocks <= WholeBlocks || !pasted {
 		logits := m.logits(&r.whole)
 		raise(&r.best, &logits)
 		r.ask(0, &r.whole, &logits)
@@ -140,7 +142,7 @@ func (m *Model) score(normal *derived, rule bool, meaning *projection) (p [Heads
 	}
 	r.raiseAsked(normal)
 	for h, logit := range r.best {
-		logit = max(logit, r.inner[h]-Doubt(r.blocks))
+		logit = max(logit, r.inner[h]-r.doubt())
 		if rule {
 			logit += float64(m.numbers.Rule[h])
 		}
@@ -358,8 +360,16 @@ func (r *reading) addWindow(logits *[Heads]float64) {
 	*place = *logits
 }
 
-// Doubt is what the logit of a span within a text of some blocks is lowered by: of one that
-// is in neither its first window nor its last. It is 0 or higher.
+// doubt is what the logit of a span within the text is lowered by.
+func (r *reading) doubt() float64 {
+	if !r.pasted {
+		return 0
+	}
+	return Doubt(r.blocks)
+}
+
+// Doubt is what the logit of a span within a pasted text of some blocks is lowered by: of one
+// that is in neither its first window nor its last. It is 0 or higher.
 func Doubt(blocks int) float64 {
 	return kernel.Log(max(1, float64(blocks)/certainBlocks))
 }
